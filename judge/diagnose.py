@@ -1,0 +1,159 @@
+"""From what a check found to the one sentence that a good teacher would say."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from judge import skeleton
+from judge.expect import Mismatch
+from judge.sandbox import ProbeFailed, innermost_line
+from judge.steps import ROOT, Chapter, Exercise
+from judge.tree import Assembled
+from judge.verdict import Diagnosis, Status
+
+WRONG = ROOT / "judge" / "wrong"
+HEADER = re.compile(r"\A# /// (?:wrong|right)\n(?P<body>(?:#.*\n)+?)# ///\n")
+OUT_OF_MEMORY = re.compile(r"can't allocate memory|not enough memory|out of memory|DefaultCPUAllocator", re.I)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a diagnosis may look at: the exercise and the tree that was judged."""
+
+    exercise: Exercise
+    chapter: Chapter
+    tree: Assembled
+    folder: str
+    solution: bool
+
+    def relative(self, path: str) -> str:
+        prefix = f"{self.tree.package}/" if self.tree.package else ""
+        return path.removeprefix(prefix)
+
+
+class HeaderError(Exception):
+    """A file in judge/wrong or judge/right has a header that cannot be used."""
+
+
+@cache
+def wrong_header(path: Path) -> dict:
+    """The TOML block at the top of a known-wrong (or right) solution.
+
+    Raises:
+        HeaderError: naming the file and the mend.
+    """
+    match = HEADER.match(path.read_text(encoding="utf-8"))
+    name = f"{path.parent.parent.name}/{path.parent.name}/{path.name}"
+    if match is None:
+        raise HeaderError(f"{name}: start it with '# /// wrong', lines of '# key = value', and '# ///'")
+    body = "".join(line.removeprefix("#").removeprefix(" ") for line in match["body"].splitlines(keepends=True))
+    try:
+        return tomllib.loads(body)
+    except tomllib.TOMLDecodeError as error:
+        raise HeaderError(f"{name}: its header is not valid TOML: {error}") from None
+
+
+def sentence(mistake: str, exercise: Exercise) -> str | None:
+    """What a teacher says about a known mistake: from this exercise's wrong solutions, else from another exercise's."""
+    for path in [WRONG / str(exercise.number) / f"{mistake}.py", *sorted(WRONG.glob(f"*/{mistake}.py"))]:
+        if path.is_file():
+            return wrong_header(path).get("says")
+    return None
+
+
+def mismatch(error: Mismatch, context: Context) -> Diagnosis:
+    """A failed comparison: the known mistake's sentence where one was recognised, else what differs."""
+    lines = list(error.lines)
+    where = _place_of_symbol(context)
+    if error.mistake:
+        says = sentence(error.mistake, context.exercise)
+        if says:
+            return Diagnosis("mistake", says, [error.headline, *lines], where, error.mistake)
+        return Diagnosis("mistake", error.headline, lines, where, error.mistake)
+    return Diagnosis(error.kind, error.headline, lines, where)
+
+
+def _place_of_symbol(context: Context) -> str | None:
+    """The first symbol that the exercise asks for: where to look when no line is known."""
+    path, name = context.exercise.write[-1].split(":")
+    symbol = skeleton.symbols(context.tree.files.get(path, "")).get(name)
+    return f"{path}:{symbol.node.lineno}  {name}" if symbol else None
+
+
+def probe_failure(failure: ProbeFailed, context: Context) -> tuple[Status, Diagnosis]:
+    """A probe that gave no evidence: raised, ended early, ran too long, used too much."""
+    status = Status(failure.status)
+    if failure.kind == "exception":
+        return _exception(failure.data, context)
+    if failure.kind == "timeout":
+        return status, _timeout(failure, context)
+    if failure.kind == "memory":
+        return status, Diagnosis("memory", f"your code {failure.headline}", ["Look for a tensor whose size grows with the square of a length, or a list that never ends."])
+    headline = failure.headline if failure.kind in ("exited", "malformed") else f"your code {failure.headline}"
+    return status, Diagnosis(failure.kind, headline)
+
+
+def _timeout(failure: ProbeFailed, context: Context) -> Diagnosis:
+    found = innermost_line(failure.data.get("stacks", ""), context.folder)
+    if found is None:
+        return Diagnosis("timeout", f"your code was {failure.headline}", ["Look for a loop that never ends."])
+    path, line, function = found
+    text = _source_line(context, context.relative(path), line)
+    where = f"{context.relative(path)}:{line}  {function}"
+    return Diagnosis("timeout", f"your code was {failure.headline}, in {function}", [f"{line} | {text}"] if text else [], where)
+
+
+def _source_line(context: Context, path: str, line: int) -> str:
+    lines = context.tree.files.get(path, "").splitlines()
+    return lines[line - 1].strip()[:100] if 0 < line <= len(lines) else ""
+
+
+def _exception(data: dict, context: Context) -> tuple[Status, Diagnosis]:
+    kind, text = data["type"], data["text"]
+    frames = [(context.relative(path), line, function, source) for path, line, function, source in data["frames"]]
+    mine = [frame for frame in frames if frame[0] in context.tree.judged] or frames
+    place = mine[-1] if mine else None
+    where = f"{place[0]}:{place[1]}  {place[2]}" if place else None
+    code = [f"{place[1]} | {place[3].strip()}"] if place and place[3].strip() else []
+    if "NotImplementedError" in data["kinds"] and text.startswith("TODO "):
+        return Status.NOT_ATTEMPTED, Diagnosis("not-attempted", f"not written yet: {place[2] if place else 'a part'}", [text], where)
+    if "MemoryError" in data["kinds"] or OUT_OF_MEMORY.search(text):
+        return Status.MEMORY, Diagnosis("memory", "your code asked for more memory than there is", [*code, text.splitlines()[0][:160]], where)
+    if "SystemExit" in data["kinds"]:
+        return Status.ERROR, Diagnosis("exited", f"your code left with sys.exit({text}) before the check was done", code, where)
+    if kind == "EOFError" and "line" in text:
+        return Status.ERROR, Diagnosis("exception", "your code waits for input from the keyboard; the judge has none to give", code, where)
+    missing = _missing_name(data, context)
+    if missing is not None and (not mine or place[2] == "<module>" or not frames):
+        return Status.ERROR, Diagnosis("missing-name", missing[0], missing[1], where)
+    if data["imports"] or (place and place[2] == "<module>"):
+        return Status.ERROR, Diagnosis("cannot-import", f"your file cannot be imported: {kind}: {_first_line(text)}", code, where)
+    return Status.ERROR, Diagnosis("exception", f"{kind}: {_first_line(text)}", code, where)
+
+
+def _first_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[0][:240] if lines else "(no text)"
+
+
+def _missing_name(data: dict, context: Context) -> tuple[str, list[str]] | None:
+    """For ImportError, AttributeError and NameError about something the exercise asks for: say what was expected and what is there."""
+    if not {"ImportError", "AttributeError", "TypeError"} & set(data["kinds"]):
+        return None
+    name = data["name"].rsplit(".", 1)[-1]
+    for entry in context.exercise.write:
+        path, symbol = entry.split(":")
+        parts = symbol.split(".")
+        defined = skeleton.symbols(context.tree.files.get(path, ""))
+        if symbol in defined or (name and name not in parts):
+            continue
+        prefix = symbol.rsplit(".", 1)[0] + "." if "." in symbol else ""
+        near = difflib.get_close_matches(symbol, [d for d in defined if d.startswith(prefix)], 1, 0.5)
+        lines = [f"did you mean to call your {near[0]} {symbol}?"] if near else [f"it defines {', '.join(list(defined)[:8]) or 'nothing'}"]
+        return f"expected {symbol} in {context.tree.judged.get(path, path)}; it is not there", lines
+    return None

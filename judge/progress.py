@@ -1,0 +1,93 @@
+"""What the learner has done so far: one JSON file, written atomically, the previous one kept. Never trusted for a verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+
+from judge.steps import ROOT, Chapter, Exercise
+from judge.verdict import Status, Verdict
+
+FOLDER = ROOT / ".progress"
+VERSION = 1
+HINT_LEVELS = 3
+
+
+class Progress:
+    """States and attempts by exercise number. A damaged file is replaced by its predecessor, with a message."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self.file = folder / "progress.json"
+        self.previous = folder / "progress.previous.json"
+        self.messages: list[str] = []
+        self.entries: dict[str, dict] = self._read()
+
+    def _read(self) -> dict[str, dict]:
+        for file in (self.file, self.previous):
+            try:
+                data = json.loads(file.read_text(encoding="utf-8"))
+                entries = data["exercises"]
+                if data["version"] > VERSION:
+                    self.messages.append(f"{file.name} was written by a newer version; progress starts anew beside it")
+                    continue
+                if isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values()):
+                    return entries
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError, KeyError, TypeError):
+                pass
+            self.messages.append(f"{file.name} is damaged; " + ("trying the previous one" if file is self.file else "progress starts anew"))
+        return {}
+
+    def save(self) -> None:
+        """Write atomically. A folder that cannot be written costs the record, never the verdict."""
+        text = json.dumps({"version": VERSION, "exercises": self.entries}, indent=1, sort_keys=True)
+        temporary = self.file.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(text, encoding="utf-8")
+            if self.file.is_file():
+                with contextlib.suppress(OSError):
+                    os.replace(self.file, self.previous)
+            os.replace(temporary, self.file)
+        except OSError as error:
+            self.messages.append(f"progress could not be saved ({error.strerror}); the verdict stands all the same")
+
+    def entry(self, exercise: Exercise) -> dict:
+        entry = self.entries.setdefault(str(exercise.number), {})
+        for key, value in (("status", Status.NOT_ATTEMPTED.value), ("attempts", 0), ("hints", 0), ("hints_at", -1), ("digest", "")):
+            if not isinstance(entry.get(key), type(value)):
+                entry[key] = value
+        return entry
+
+    def record(self, exercise: Exercise, chapter: Chapter, verdict: Verdict) -> None:
+        """Note a verdict on the learner's own files. An attempt is a verdict on a file that changed since the last one."""
+        entry = self.entry(exercise)
+        digest = source_digest(exercise, chapter)
+        if verdict.status is not Status.NOT_ATTEMPTED and digest != entry["digest"]:
+            entry["attempts"] += 1
+        entry |= {"status": verdict.status.value, "digest": digest, "base": verdict.base, "at": int(time.time())}
+
+    def states(self) -> dict[int, str]:
+        return {int(n): str(e.get("status", Status.NOT_ATTEMPTED)) for n, e in self.entries.items() if n.isdigit()}
+
+    def hint_level(self, exercise: Exercise) -> int:
+        """How many hints to show now: one more than before, if there was an attempt since."""
+        entry = self.entry(exercise)
+        if entry["hints"] == 0 or entry["attempts"] > entry["hints_at"]:
+            entry["hints"] = min(HINT_LEVELS, entry["hints"] + 1)
+            entry["hints_at"] = entry["attempts"]
+        return entry["hints"]
+
+
+def source_digest(exercise: Exercise, chapter: Chapter) -> str:
+    """A hash of the learner's files of an exercise, to tell whether they changed."""
+    digest = hashlib.sha256()
+    for path in exercise.targets:
+        with contextlib.suppress(OSError):
+            digest.update((chapter.folder("chapters") / path).read_bytes())
+    return digest.hexdigest()[:16]

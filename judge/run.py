@@ -1,0 +1,344 @@
+"""The learner's command: python judge/run.py TARGET… (an exercise such as 190, a chapter such as 6, next, or all)."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NEEDED = ("numpy", "pytest", "psutil", "rich", "safetensors", "torch", "transformers")
+
+
+def ensure_interpreter() -> None:
+    """Go on in .venv if this interpreter lacks the dependencies; without .venv, say how to set up."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if not missing:
+        return
+    python = ROOT / ".venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if python.is_file() and os.environ.get("WORKBOOK_REEXEC") != "1":
+        os.environ["WORKBOOK_REEXEC"] = "1"
+        os.execv(python, [str(python), *sys.argv])
+    where = f"{sys.executable} lacks {', '.join(missing)}"
+    sys.exit(_fail(f"{where}. Set up with one command: make setup"))
+
+
+def _fail(text: str) -> int:
+    print(text, file=sys.stderr)
+    return 2
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(
+        prog="python judge/run.py",
+        description="Judge your solution of an exercise. Nothing of yours is ever changed, except by --reset, which backs it up first.",
+        epilog="exit codes: 0 passed, 1 failed, 2 wrong usage, 3 not attempted, 4 timeout or memory, 5 a required check was skipped, "
+        "70 judge error, 130 interrupted",
+    )
+    p.add_argument("targets", nargs="*", metavar="TARGET", help="an exercise (190), a chapter (6), next, or all")
+    p.add_argument("--base", choices=("reference", "mine"), default="reference", help="earlier chapters: the reference's (default) or your own")
+    p.add_argument("--solution", action="store_true", help="judge the reference solution")
+    p.add_argument("--file", metavar="PATH", help="judge this file in place of yours")
+    p.add_argument("--hint", action="store_true", help="show the next hint")
+    p.add_argument("--diff", nargs="?", const="skeleton", choices=("skeleton", "solution"), help="your file against the skeleton, or the solution")
+    p.add_argument("--reset", action="store_true", help="bring the skeleton back (your file is backed up first)")
+    p.add_argument("--list", action="store_true", help="all chapters and exercises, and where you are")
+    p.add_argument("--main", action="store_true", help="after judging a chapter, run its main.py on your tree")
+    p.add_argument("--format", choices=("text", "json"), default="text")
+    p.add_argument("--output", metavar="FILE", help="write the report there too (by --format; text becomes json)")
+    p.add_argument("--seed", type=int, help="replay a run's fresh seed")
+    p.add_argument("--device", default="cpu", choices=("cpu",), help="where the engine runs")
+    p.add_argument("-v", "--verbose", action="store_true", help="every check, and all that your code printed")
+    return p
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = parser().parse_args(argv)
+    from judge.steps import StepsError, load
+
+    try:
+        registry = load()
+    except StepsError as error:
+        return _fail(str(error))
+    if options.list:
+        return show_list(registry)
+    if not options.targets:
+        return _fail("which exercise? For example: python judge/run.py 190   (python judge/run.py --list shows all)")
+    try:
+        exercises = resolve(registry, options.targets)
+    except ValueError as error:
+        return _fail(str(error))
+    if not exercises:
+        print("All exercises passed. Nothing is left to do.")
+        return 0
+    for flag, action in (("hint", show_hint), ("diff", show_diff), ("reset", reset)):
+        if getattr(options, flag):
+            return max(action(registry, exercise, options) for exercise in exercises)
+    if options.file and (len(exercises) != 1 or not Path(options.file).is_file()):
+        return _fail("--file judges one file for one exercise" if len(exercises) != 1 else f"--file: {options.file} is not there")
+    return judge(registry, exercises, options)
+
+
+def resolve(registry, targets: list[str]) -> list:
+    """Exercises that the targets name, in order, each once.
+
+    Raises:
+        ValueError: an unknown target, with the nearest known one.
+    """
+    chosen: dict[int, object] = {}
+    for target in targets:
+        number = int(target) if target.isascii() and target.isdigit() else None
+        if target == "all":
+            found = list(registry.exercises.values())
+        elif target == "next":
+            from judge.progress import Progress
+
+            states = Progress().states()
+            found = [ex for ex in registry.exercises.values() if states.get(ex.number) != "pass"][:1]
+        elif number in registry.exercises:
+            found = [registry.exercises[number]]
+        elif number in registry.by_number:
+            chapter = registry.by_number[number]
+            if chapter.planned:
+                raise ValueError(f"chapter {number} ({chapter.title}) is not open yet")
+            found = list(chapter.exercises)
+        else:
+            known = [str(n) for n in registry.exercises] + [str(c.number) for c in registry.open_chapters] + ["next", "all"]
+            near = difflib.get_close_matches(target, known, 3, 0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else "python judge/run.py --list shows what there is."
+            raise ValueError(f"unknown target '{target}': {hint}")
+        chosen |= {ex.number: ex for ex in found}
+    return list(chosen.values())
+
+
+def show_list(registry) -> int:
+    from judge.progress import Progress
+    from judge.report import Reporter
+
+    progress = Progress()
+    reporter = Reporter()
+    reporter.listing(registry, progress.states())
+    for message in progress.messages:
+        reporter.say(message, "yellow")
+    reporter.next_step("python judge/run.py next")
+    return 0
+
+
+def show_hint(registry, exercise, options) -> int:
+    from judge.progress import Progress
+    from judge.report import Reporter
+
+    progress = Progress()
+    level = progress.hint_level(exercise)
+    progress.save()
+    reporter = Reporter()
+    reporter.hints(exercise, registry.chapter_of(exercise), level)
+    if level < len(exercise.hints):
+        reporter.say("The next hint comes after your next attempt.", "dim", 2)
+    reporter.next_step(f"python judge/run.py {exercise.number}")
+    return 0
+
+
+def show_diff(registry, exercise, options) -> int:
+    from judge import tree
+    from judge.report import Reporter
+
+    chapter = registry.chapter_of(exercise)
+    against = tree.snapshot(registry, chapter) if options.diff == "skeleton" else tree.reference(registry, chapter.number)
+    reporter = Reporter()
+    for path in exercise.targets:
+        shown = chapter.shown(path)
+        try:
+            mine = tree.read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
+        except tree.SourceProblem as problem:
+            return _fail(problem.headline)
+        lines = list(difflib.unified_diff(against[path].splitlines(), mine.splitlines(), options.diff, shown, lineterm="", n=2))
+        for line in lines:
+            reporter.say(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
+        if not lines:
+            reporter.say(f"{shown} equals the {options.diff}.")
+    reporter.next_step(f"python judge/run.py {exercise.number}")
+    return 0
+
+
+def reset(registry, exercise, options) -> int:
+    """Put the skeleton of this exercise back; the other exercises in the same file keep what is written."""
+    import shutil
+    import time
+
+    from judge import skeleton, tree
+    from judge.progress import FOLDER
+
+    chapter = registry.chapter_of(exercise)
+    pristine = tree.snapshot(registry, chapter)
+    backup = FOLDER / "backups" / f"{time.strftime('%Y%m%d-%H%M%S')}-{exercise.number}"
+    for path, names in exercise.targets.items():
+        file = chapter.folder("chapters") / path
+        try:
+            mine = tree.read_source(file, chapter.shown(path), str(exercise.number))
+            for name in skeleton.expand(pristine[path], names):
+                mine = skeleton.replace(mine, name, skeleton.text_of(pristine[path], name))
+            fresh = mine
+        except (tree.SourceProblem, KeyError):
+            fresh = pristine[path]
+        if file.is_file():
+            kept = backup / path
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, kept)
+            print(f"backed up: {kept.relative_to(ROOT)}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(fresh, encoding="utf-8")
+        print(f"reset:     {chapter.shown(path)}")
+    print(f"next: python judge/run.py {exercise.number} --hint")
+    return 0
+
+
+def judge(registry, exercises: list, options) -> int:
+    from judge.runner import Judge
+    from judge.sandbox import Sandbox
+    from judge.verdict import Status
+
+    own = not (options.solution or options.file)
+    overrides = _override(exercises[0], options.file) if options.file else None
+    sandbox = Sandbox() if len(exercises) > 1 or not _untouched(registry, exercises[0], options) else None  # torch loads while we go on
+    from judge.progress import Progress
+    from judge.report import Reporter, make_console
+
+    text = options.format == "text"
+    reporter = Reporter(make_console(sys.stdout if text else sys.stderr), options.verbose)
+    progress = Progress()
+    runner = Judge(registry, sandbox, seed=options.seed)
+    verdicts = []
+    told = False
+    try:
+        for exercise in exercises:
+            how = {"solution": options.solution, "overrides": overrides} | ({} if options.solution else {"base": options.base})
+            verdict = runner.judge(exercise, **how)
+            verdicts.append(verdict)
+            if own:
+                progress.record(exercise, registry.chapter_of(exercise), verdict)
+            if text:
+                brief = told and not options.verbose
+                _show(reporter, verdict, brief)
+                told = told or verdict.status is not Status.PASS
+    finally:
+        runner.close()
+        if own and verdicts:
+            progress.save()
+    return _finish(registry, verdicts, options, reporter, progress)
+
+
+def _untouched(registry, exercise, options) -> bool:
+    from judge import tree
+
+    if options.solution or options.file:
+        return False
+    try:
+        return not tree.assemble(registry, exercise).attempted
+    except Exception:
+        return True  # its problem is told without running anything
+
+
+def _override(exercise, path: str) -> dict[str, bytes]:
+    """Which file of the exercise `--file` stands for: the one of the same name, else the only one."""
+    given = Path(path)
+    same = [target for target in exercise.targets if Path(target).name == given.name]
+    target = same[0] if same else next(iter(exercise.targets))
+    return {target: given.read_bytes()}
+
+
+def _show(reporter, verdict, brief: bool) -> None:
+    from dataclasses import replace
+
+    if brief:  # one diagnosis at a time
+        verdict = replace(verdict, diagnosis=None, filled=[], ignored=[], printed="")
+    reporter.verdict(verdict)
+
+
+def _finish(registry, verdicts: list, options, reporter, progress) -> int:
+    from judge.report import as_json
+    from judge.verdict import Status, exit_code
+
+    if options.format == "json":
+        print(as_json(verdicts, environment()))
+    if options.output:
+        Path(options.output).write_text(as_json(verdicts, environment()) + "\n", encoding="utf-8")
+    code = exit_code(verdicts)
+    if options.main and options.format == "text":
+        code = run_mains(registry, verdicts, reporter) or code
+    if len(verdicts) > 1:
+        reporter.summary(verdicts)
+    for message in progress.messages:
+        reporter.say(message, "yellow")
+    first = next((v for v in verdicts if v.status is not Status.PASS), verdicts[-1])
+    reporter.next_step(next_command(registry, first, options), first)
+    return code
+
+
+def next_command(registry, verdict, options) -> str:
+    from judge.verdict import Status
+
+    extra = " --base mine" if options.base == "mine" else ""
+    if verdict.status is Status.PASS:
+        if options.solution:
+            return f"python judge/run.py {verdict.number}"
+        later = [n for n in registry.exercises if n > verdict.number]
+        return f"python judge/run.py {later[0]}" if later else "python judge/run.py all   (this was the last exercise)"
+    if verdict.status is Status.NOT_ATTEMPTED:
+        where = next(iter(verdict.judged.values()), "your file")
+        return f"write {where}, then python judge/run.py {verdict.number}{extra}"
+    if verdict.status is Status.SKIPPED:
+        return verdict.diagnosis.headline.split(": ", 1)[-1] if verdict.diagnosis else "make setup"
+    if verdict.status is Status.JUDGE_ERROR:
+        return f"python judge/run.py {verdict.number} --solution   (does the reference pass?)"
+    return f"python judge/run.py {verdict.number} --hint"
+
+
+def run_mains(registry, verdicts: list, reporter) -> int:
+    """Run main.py of each judged chapter on the learner's tree. Returns 1 if one fails."""
+    import subprocess
+    import tempfile
+
+    from judge import tree
+
+    worst = 0
+    for number in dict.fromkeys(registry.exercises[v.number].chapter for v in verdicts):
+        chapter = registry.by_number[number]
+        assembled = tree.learners_chapter(registry, chapter)
+        reporter.say()
+        note = f" (from the reference: {', '.join(assembled.filled)})" if assembled.filled else ""
+        reporter.say(f"chapters/{chapter.slug}/main.py on your tree{note}", "bold")
+        with tempfile.TemporaryDirectory(prefix="tree-") as folder:
+            assembled.write(Path(folder))
+            environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1"}
+            sys.stdout.flush()
+            done = subprocess.run([sys.executable, str(ROOT / "chapters" / chapter.slug / "main.py")], env=environment, check=False)
+        reporter.say()
+        if done.returncode:
+            reporter.say(f"main.py ended with code {done.returncode}", "bold red")
+            worst = 1
+    return worst
+
+
+def environment() -> dict:
+    import platform
+    from importlib.metadata import version
+
+    packages = {name: version(name) for name in ("torch", "transformers", "numpy", "safetensors", "pytest")}
+    return {"python": platform.python_version(), "platform": platform.platform(), "cores": os.cpu_count(), "packages": packages}
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)
+    ensure_interpreter()
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\ninterrupted: nothing was changed", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(141)

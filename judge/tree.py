@@ -1,0 +1,272 @@
+"""Rebuild the engine as it stands at a chapter, swap in the learner's files, fill what they have not written yet."""
+
+from __future__ import annotations
+
+import ast
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judge import skeleton
+from judge.steps import ROOT, Chapter, Exercise, Registry
+
+MAX_SOURCE_BYTES = 1 << 20
+
+
+class SourceProblem(Exception):
+    """A learner's file cannot be judged: missing, unreadable, or not Python. Carries what the report shows."""
+
+    def __init__(self, path: str, headline: str, lines: tuple[str, ...] = (), kind: str = "cannot-import") -> None:
+        super().__init__(headline)
+        self.path, self.headline, self.lines, self.kind = path, headline, lines, kind
+
+
+@dataclass
+class Assembled:
+    """A tree ready to be judged: file -> source, and what the report has to tell about it."""
+
+    files: dict[str, str]
+    package: str
+    judged: dict[str, str] = field(default_factory=dict)  # file in the tree -> path shown to the learner
+    filled: list[str] = field(default_factory=list)  # symbols taken from the reference
+    ignored: list[str] = field(default_factory=list)  # edited files that this exercise does not ask for
+    attempted: bool = True
+
+    def write(self, folder: Path) -> None:
+        for path, source in self.files.items():
+            target = folder / self.package / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(source, encoding="utf-8")
+
+
+def reference_paths(registry: Registry, number: int) -> dict[str, Path]:
+    """File -> path of its source at chapter `number`: the solutions laid over each other, early files from their home."""
+    chapters = [c for c in registry.chapters if c.number <= number and (c.number > 0 or number == 0)]
+    paths: dict[str, Path] = {}
+    for chapter in chapters:
+        for path in chapter.early:
+            paths[path] = registry.home(path).folder("solutions") / path
+        for path in chapter.own_files:
+            paths[path] = chapter.folder("solutions") / path
+    return dict(sorted(paths.items()))
+
+
+def reference(registry: Registry, number: int) -> dict[str, str]:
+    """File -> source of the reference engine at chapter `number`."""
+    return {path: source.read_text(encoding="utf-8") for path, source in reference_paths(registry, number).items()}
+
+
+def todo(exercise: Exercise) -> str:
+    return f"TODO {exercise.number}: {exercise.title}"
+
+
+def snapshot(registry: Registry, chapter: Chapter) -> dict[str, str]:
+    """File -> source as the learner gets it: the reference, with this chapter's exercises as skeletons."""
+    files = reference(registry, chapter.number)
+    todos: dict[str, dict[str, str]] = {}
+    for exercise in chapter.exercises:
+        for path, names in exercise.targets.items():
+            try:
+                wanted = skeleton.expand(files[path], names)
+            except skeleton.SkeletonError as error:
+                raise skeleton.SkeletonError(f"exercise {exercise.number}: {path}: {error}") from None
+            for name in wanted:
+                if name in todos.setdefault(path, {}):
+                    raise skeleton.SkeletonError(f"exercise {exercise.number}: {path}:{name} belongs to another exercise too")
+                todos[path][name] = todo(exercise)
+    for path, names in todos.items():
+        files[path] = skeleton.stub(files[path], names)
+    return files
+
+
+def read_source(path: Path, shown: str, asked_for: str) -> str:
+    """Read a learner's file: UTF-8 with or without BOM, any line ends.
+
+    Raises:
+        SourceProblem: missing, a link out of its folder, too large, not UTF-8, NUL bytes or a syntax error.
+    """
+    restore = f"python judge/run.py {asked_for} --reset brings the skeleton back (your file is kept as a backup)."
+    try:
+        info = path.lstat()
+    except OSError:
+        near = sorted(p.name for p in path.parent.glob(f"*{path.stem}*")) if path.parent.is_dir() else []
+        lines = (f"In that folder: {', '.join(near)}.",) if near else ()
+        raise SourceProblem(shown, f"expected the file {shown}, and it is not there", (*lines, restore), "missing-file") from None
+    if stat.S_ISLNK(info.st_mode):
+        raise SourceProblem(shown, f"{shown} is a link; the judge reads regular files only", (restore,))
+    if not stat.S_ISREG(info.st_mode):
+        raise SourceProblem(shown, f"{shown} is not a regular file", (restore,))
+    if info.st_size > MAX_SOURCE_BYTES:
+        raise SourceProblem(shown, f"{shown} has {info.st_size:,} bytes; a source file has at most {MAX_SOURCE_BYTES:,}")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SourceProblem(shown, f"{shown} cannot be read: {error.strerror}") from None
+    return parse_source(data, shown, asked_for)
+
+
+def parse_source(data: bytes, shown: str, asked_for: str) -> str:
+    """Decode and check the bytes of a learner's file; see `read_source`."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise SourceProblem(shown, f"{shown}:{line} is not UTF-8 (byte 0x{data[error.start]:02x})", ("Save the file as UTF-8.",)) from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise SourceProblem(shown, f"{shown}:{line} holds a NUL byte", ("Save the file as plain text in UTF-8.",))
+    if not text.strip():
+        restore = f"python judge/run.py {asked_for} --reset brings the skeleton back."
+        raise SourceProblem(shown, f"{shown} is empty", (restore,))
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(("<<<<<<< ", ">>>>>>> ")) or line == "=======":
+            raise SourceProblem(shown, f"{shown}:{number} holds a merge marker", (line[:60], "^" * min(7, len(line)), "Settle the conflict, then delete the markers."))
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise SourceProblem(shown, *_caret(shown, error)) from None
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise SourceProblem(shown, f"{shown} cannot be parsed: {type(error).__name__}") from None
+    return text
+
+
+def _caret(shown: str, error: SyntaxError) -> tuple[str, tuple[str, ...]]:
+    text = (error.text or "").rstrip("\n").replace("\t", " ")
+    cut = len(text) - len(text.lstrip())
+    column = max((error.offset or 1) - 1 - cut, 0)
+    start = max(0, column - 60)
+    kind = {"IndentationError": "indentation error", "TabError": "tabs and spaces are mixed"}.get(type(error).__name__, "syntax error")
+    lines = (text.strip()[start : start + 76], " " * (column - start) + "^") if text.strip() else ()
+    return f"{shown}:{error.lineno}: {kind}: {error.msg}", lines
+
+
+def assemble(
+    registry: Registry,
+    exercise: Exercise,
+    *,
+    solution: bool = False,
+    overrides: dict[str, bytes] | None = None,
+    base: str = "reference",
+) -> Assembled:
+    """Build the tree on which `exercise` is judged.
+
+    Args:
+        solution: judge the reference instead of the learner's files.
+        overrides: file -> bytes to judge in place of the learner's file (from `--file`, or a known-wrong solution).
+        base: "reference", or "mine": the files of the earlier chapters are the learner's own.
+
+    Raises:
+        SourceProblem: if a file that the exercise asks for cannot be judged.
+    """
+    chapter = registry.chapter_of(exercise)
+    files = reference(registry, chapter.number)
+    tree = Assembled(files, chapter.package)
+    if solution:
+        tree.judged = {path: f"solutions/{chapter.slug}/{path}" for path in exercise.targets}
+        return tree
+    if base == "mine":
+        _lay_learners_files(registry, chapter, tree)
+    pristine = snapshot(registry, chapter)
+    done = False
+    for path, names in exercise.targets.items():
+        shown = chapter.shown(path)
+        if overrides and path in overrides:
+            source = parse_source(overrides[path], shown, str(exercise.number))
+        else:
+            source = read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
+        tree.judged[path] = shown
+        wanted = skeleton.expand(files[path], names)
+        done = done or not all(skeleton.is_stub(source, name) for name in wanted)
+        files[path] = _fill_stubs(source, files[path], path, chapter, tree, skip=exercise.number)
+    tree.attempted = done
+    if not overrides:
+        tree.ignored = _edited(chapter, pristine, skip=exercise)
+    return tree
+
+
+def _edited(chapter: Chapter, pristine: dict[str, str], skip: Exercise) -> list[str]:
+    """Files that the learner changed although no exercise of the chapter asks for them, and files that were added."""
+    asked = {path for ex in chapter.exercises for path in ex.targets}
+    folder = chapter.folder("chapters")
+    edited = []
+    for path, source in pristine.items():
+        if path in asked or path in skip.targets:
+            continue
+        try:
+            mine = (folder / path).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            mine = None
+        if mine is None or mine.replace("\r\n", "\n") != source:
+            edited.append(chapter.shown(path))
+    if chapter.package and folder.is_dir():
+        known = {folder / path for path in pristine}
+        edited += [str(p.relative_to(ROOT)) for p in sorted(folder.rglob("*.py")) if p not in known]
+    return edited
+
+
+def _lay_learners_files(registry: Registry, upto: Chapter, tree: Assembled) -> None:
+    """Replace each symbol that an earlier chapter asked for by the learner's own, where they have written it."""
+    for chapter in registry.chapters:
+        if chapter.number >= upto.number or chapter.planned or (chapter.number == 0) != (upto.number == 0):
+            continue
+        for exercise in chapter.exercises:
+            for path, names in exercise.targets.items():
+                if path not in tree.files:
+                    continue
+                shown = chapter.shown(path)
+                mine = read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
+                theirs = (chapter.folder("solutions") / path).read_text(encoding="utf-8")
+                _lay_file(tree, path, mine, theirs, names, shown, exercise)
+
+
+def _lay_file(tree: Assembled, path: str, mine: str, theirs: str, names: tuple[str, ...], shown: str, exercise: Exercise) -> None:
+    written = [name for name in skeleton.expand(theirs, names) if name in skeleton.symbols(mine) and not skeleton.is_stub(mine, name)]
+    unwritten = [name for name in skeleton.expand(theirs, names) if name not in written]
+    tree.filled += [f"{exercise.number} {name}" for name in unwritten]
+    if not written:
+        return
+    current = tree.files[path]
+    helpers = [name for name in skeleton.symbols(mine) if name not in skeleton.symbols(theirs)]
+    for name in written:
+        if skeleton.same(theirs, current, name):  # not changed again by a chapter in between
+            current = skeleton.replace(current, name, skeleton.text_of(mine, name))
+            tree.judged[path] = shown
+    extra = "".join("\n\n" + skeleton.text_of(mine, name) for name in helpers if "." not in name and name not in skeleton.symbols(current))
+    tree.files[path] = skeleton.overlay(current, _imports(mine)) + extra
+
+
+def _imports(source: str) -> str:
+    lines = source.splitlines()
+    nodes = [n for n in ast.parse(source).body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    return "".join("\n".join(lines[n.lineno - 1 : n.end_lineno]) + "\n" for n in nodes)
+
+
+def learners_chapter(registry: Registry, chapter: Chapter) -> Assembled:
+    """The chapter's tree with the learner's files; what is not written yet, or cannot be read, is the reference's."""
+    files = reference(registry, chapter.number)
+    tree = Assembled(files, chapter.package)
+    for exercise in chapter.exercises:
+        for path in exercise.targets:
+            if path in tree.judged:
+                continue
+            try:
+                source = read_source(chapter.folder("chapters") / path, chapter.shown(path), str(exercise.number))
+            except SourceProblem:
+                tree.filled.append(f"all of {path}")
+                continue
+            tree.judged[path] = chapter.shown(path)
+            files[path] = _fill_stubs(source, files[path], path, chapter, tree)
+    return tree
+
+
+def _fill_stubs(source: str, reference_source: str, path: str, chapter: Chapter, tree: Assembled, skip: int | None = None) -> str:
+    """Take the symbols that are still skeletons from the reference, except those of exercise `skip`."""
+    for exercise in chapter.exercises:
+        if exercise.number == skip or path not in exercise.targets:
+            continue
+        for name in skeleton.expand(reference_source, exercise.targets[path]):
+            if skeleton.is_stub(source, name):
+                source = skeleton.replace(source, name, skeleton.text_of(reference_source, name))
+                tree.filled.append(f"{exercise.number} {name}")
+    return source
