@@ -69,7 +69,9 @@ def examine(claim: Claim) -> Finding:
     try:
         if claim.kind == "solution":
             verdict = _judge.judge(exercise, solution=True)
-            complaint = None if verdict.status is Status.PASS else f"the reference got '{verdict.status}': {zoo._told(verdict)}"
+            complaint = (
+                None if verdict.status is Status.PASS else f"the reference got '{verdict.status}': {zoo._told(verdict)}"
+            )
         elif claim.kind == "skeleton":
             pristine = trees.snapshot(_registry, _registry.chapter_of(exercise))
             verdict = _judge.judge(exercise, overrides={path: pristine[path].encode() for path in exercise.targets})
@@ -79,7 +81,9 @@ def examine(claim: Claim) -> Finding:
             verdict = _judge.judge(exercise, overrides=specimen.sources(_registry))
             complaint = specimen.complaint(verdict)
             diagnosis = verdict.diagnosis
-            recognised = f"{verdict.status}: {diagnosis.mistake or diagnosis.kind}" if diagnosis else str(verdict.status)
+            recognised = (
+                f"{verdict.status}: {diagnosis.mistake or diagnosis.kind}" if diagnosis else str(verdict.status)
+            )
     except zoo.HeaderError as error:
         complaint = str(error)
     return Finding(claim, complaint, recognised, time.perf_counter() - start)
@@ -105,13 +109,22 @@ def quotas(registry: Registry, numbers: list[int]) -> list[str]:
         found = zoo.specimens(registry.exercises[number])
         wrong, right = sum(not s.right for s in found), sum(s.right for s in found)
         if wrong < MIN_WRONG:
-            missing.append(f"{number}: {wrong} wrong solutions; add at least {MIN_WRONG - wrong} to judge/wrong/{number}/")
+            missing.append(
+                f"{number}: {wrong} wrong solutions; add at least {MIN_WRONG - wrong} to judge/wrong/{number}/"
+            )
         if right < MIN_RIGHT:
             missing.append(f"{number}: no right solution in another style; add one to judge/right/{number}/")
     return missing
 
 
-def run(registry: Registry, numbers: list[int], jobs: int, kinds: tuple[str, ...] = KINDS, seed: int | None = None, tell=None) -> list[Finding]:
+def run(
+    registry: Registry,
+    numbers: list[int],
+    jobs: int,
+    kinds: tuple[str, ...] = KINDS,
+    seed: int | None = None,
+    tell=None,
+) -> list[Finding]:
     """Examine all claims about the exercises in `jobs` processes."""
     todo = claims(registry, numbers, kinds)
     findings = []
@@ -144,7 +157,9 @@ def main(argv: list[str] | None = None) -> int:
     def tell(finding: Finding, done: int, total: int) -> None:
         if finding.complaint or options.verbose:
             word = "WRONG" if finding.complaint else "holds"
-            console.print(f"{word}  {finding.claim.number} {finding.claim.name}  {finding.complaint or finding.recognised}  ({finding.seconds:.1f} s)")
+            console.print(
+                f"{word}  {finding.claim.number} {finding.claim.name}  {finding.complaint or finding.recognised}  ({finding.seconds:.1f} s)"
+            )
         elif console.is_terminal and done % 10 == 0:
             console.print(f"{done} of {total}", style="dim")
 
@@ -154,14 +169,32 @@ def main(argv: list[str] | None = None) -> int:
     for chapter in registry.open_chapters:
         own = [f for f in findings if registry.exercises[f.claim.number].chapter == chapter.number]
         if own:
-            counts = [(sum(f.claim.kind == kind and not f.complaint for f in own), sum(f.claim.kind == kind for f in own)) for kind in KINDS]
-            rows.append([f"{chapter.number} {chapter.title}", *(f"{held}/{total}" for held, total in counts), f"{sum(f.seconds for f in own):.0f} s"])
-    columns = ["chapter", "solutions passed", "skeletons not attempted", "wrong rejected, rightly diagnosed", "styles accepted", "time"]
+            counts = [
+                (sum(f.claim.kind == kind and not f.complaint for f in own), sum(f.claim.kind == kind for f in own))
+                for kind in KINDS
+            ]
+            rows.append(
+                [
+                    f"{chapter.number} {chapter.title}",
+                    *(f"{held}/{total}" for held, total in counts),
+                    f"{sum(f.seconds for f in own):.0f} s",
+                ]
+            )
+    columns = [
+        "chapter",
+        "solutions passed",
+        "skeletons not attempted",
+        "wrong rejected, rightly diagnosed",
+        "styles accepted",
+        "time",
+    ]
     console.print(bar_table("", columns, rows))
     for line in missing:
         console.print(f"MISSING  {line}")
     bad = [f for f in findings if f.complaint]
-    console.print(f"{len(findings) - len(bad)} of {len(findings)} claims hold, {len(missing)} quotas missed, {time.perf_counter() - start:.0f} s")
+    console.print(
+        f"{len(findings) - len(bad)} of {len(findings)} claims hold, {len(missing)} quotas missed, {time.perf_counter() - start:.0f} s"
+    )
     return 1 if bad or missing else 0
 
 

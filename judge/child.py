@@ -6,6 +6,7 @@ a fork per probe) or "oracle" (Hugging Face allowed, questions answered in this 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -59,20 +60,16 @@ def _become_subreaper() -> None:
 
 
 def _signal(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(OSError):
         os.kill(pid, number)
-    except OSError:
-        pass
 
 
 def _reap(pid: int) -> int | None:
     """End the probe's process group, wait for the probe, and collect orphans. Returns its wait status."""
     import signal
 
-    try:
+    with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
-    except OSError:
-        pass
     _signal(pid, signal.SIGKILL)
     try:
         _, status = os.waitpid(pid, 0)
@@ -210,17 +207,20 @@ def _describe(error: BaseException, tree: str | None) -> dict:
             line = linecache.getline(code.co_filename, trace.tb_lineno).rstrip("\n")[:300]
             frames.append([path, trace.tb_lineno, code.co_name, line])
         trace = trace.tb_next
-    found = {"type": type(error).__name__[:200], "text": text, "frames": frames[-50:], "imports": isinstance(error, ImportError)}
+    found = {
+        "type": type(error).__name__[:200],
+        "text": text,
+        "frames": frames[-50:],
+        "imports": isinstance(error, ImportError),
+    }
     found["kinds"] = [cls.__name__ for cls in type(error).__mro__][:20]
     for name in ("name", "lineno"):
         value = getattr(error, name, None)
         if isinstance(value, (str, int)):
             found[name] = value
     if isinstance(error, AttributeError):
-        try:
+        with contextlib.suppress(BaseException):
             found["object"] = getattr(error.obj, "__name__", type(error.obj).__name__)[:200]
-        except BaseException:
-            pass
     return found
 
 

@@ -93,8 +93,12 @@ def probe_failure(failure: ProbeFailed, context: Context) -> tuple[Status, Diagn
     if failure.kind == "timeout":
         return status, _timeout(failure, context)
     if failure.kind == "memory":
-        return status, Diagnosis("memory", f"your code {failure.headline}", ["Look for a tensor whose size grows with the square of a length, or a list that never ends."])
-    headline = failure.headline if failure.kind in ("exited", "malformed") else f"your code {failure.headline}"
+        return status, Diagnosis(
+            "memory",
+            f"your code {failure.headline}",
+            ["Look for a tensor whose size grows with the square of a length, or a list that never ends."],
+        )
+    headline = failure.headline if failure.kind in ("exited", "killed-parent", "malformed") else f"your code {failure.headline}"
     return status, Diagnosis(failure.kind, headline)
 
 
@@ -105,7 +109,9 @@ def _timeout(failure: ProbeFailed, context: Context) -> Diagnosis:
     path, line, function = found
     text = _source_line(context, context.relative(path), line)
     where = f"{context.relative(path)}:{line}  {function}"
-    return Diagnosis("timeout", f"your code was {failure.headline}, in {function}", [f"{line} | {text}"] if text else [], where)
+    return Diagnosis(
+        "timeout", f"your code was {failure.headline}, in {function}", [f"{line} | {text}"] if text else [], where
+    )
 
 
 def _source_line(context: Context, path: str, line: int) -> str:
@@ -121,18 +127,28 @@ def _exception(data: dict, context: Context) -> tuple[Status, Diagnosis]:
     where = f"{place[0]}:{place[1]}  {place[2]}" if place else None
     code = [f"{place[1]} | {place[3].strip()}"] if place and place[3].strip() else []
     if "NotImplementedError" in data["kinds"] and text.startswith("TODO "):
-        return Status.NOT_ATTEMPTED, Diagnosis("not-attempted", f"not written yet: {place[2] if place else 'a part'}", [text], where)
+        return Status.NOT_ATTEMPTED, Diagnosis(
+            "not-attempted", f"not written yet: {place[2] if place else 'a part'}", [text], where
+        )
     if "MemoryError" in data["kinds"] or OUT_OF_MEMORY.search(text):
-        return Status.MEMORY, Diagnosis("memory", "your code asked for more memory than there is", [*code, text.splitlines()[0][:160]], where)
+        return Status.MEMORY, Diagnosis(
+            "memory", "your code asked for more memory than there is", [*code, text.splitlines()[0][:160]], where
+        )
     if "SystemExit" in data["kinds"]:
-        return Status.ERROR, Diagnosis("exited", f"your code left with sys.exit({text}) before the check was done", code, where)
+        return Status.ERROR, Diagnosis(
+            "exited", f"your code left with sys.exit({text}) before the check was done", code, where
+        )
     if kind == "EOFError" and "line" in text:
-        return Status.ERROR, Diagnosis("exception", "your code waits for input from the keyboard; the judge has none to give", code, where)
+        return Status.ERROR, Diagnosis(
+            "exception", "your code waits for input from the keyboard; the judge has none to give", code, where
+        )
     missing = _missing_name(data, context)
     if missing is not None and (not mine or place[2] == "<module>" or not frames):
         return Status.ERROR, Diagnosis("missing-name", missing[0], missing[1], where)
     if data["imports"] or (place and place[2] == "<module>"):
-        return Status.ERROR, Diagnosis("cannot-import", f"your file cannot be imported: {kind}: {_first_line(text)}", code, where)
+        return Status.ERROR, Diagnosis(
+            "cannot-import", f"your file cannot be imported: {kind}: {_first_line(text)}", code, where
+        )
     return Status.ERROR, Diagnosis("exception", f"{kind}: {_first_line(text)}", code, where)
 
 
@@ -154,6 +170,10 @@ def _missing_name(data: dict, context: Context) -> tuple[str, list[str]] | None:
             continue
         prefix = symbol.rsplit(".", 1)[0] + "." if "." in symbol else ""
         near = difflib.get_close_matches(symbol, [d for d in defined if d.startswith(prefix)], 1, 0.5)
-        lines = [f"did you mean to call your {near[0]} {symbol}?"] if near else [f"it defines {', '.join(list(defined)[:8]) or 'nothing'}"]
+        lines = (
+            [f"did you mean to call your {near[0]} {symbol}?"]
+            if near
+            else [f"it defines {', '.join(list(defined)[:8]) or 'nothing'}"]
+        )
         return f"expected {symbol} in {context.tree.judged.get(path, path)}; it is not there", lines
     return None

@@ -26,7 +26,9 @@ class Mismatch(AssertionError):
         self.kind, self.headline, self.lines, self.mistake = kind, headline, list(lines), mistake
 
 
-def that(condition: Any, headline: str, lines: Sequence[str] = (), mistake: str | None = None, kind: str = "mismatch") -> None:
+def that(
+    condition: Any, headline: str, lines: Sequence[str] = (), mistake: str | None = None, kind: str = "mismatch"
+) -> None:
     """Fail with `headline` unless `condition` holds. With `mistake`, the failure is that known mistake."""
     if not condition:
         raise Mismatch("mistake" if mistake else kind, headline, lines, mistake)
@@ -44,14 +46,23 @@ def equal(got: Any, want: Any, name: str = "the result", suspects: dict[str, Any
     if isinstance(got, Foreign):
         raise Mismatch("type", f"{name} is a {got.type_name}", [f"want {_short(want)}"], mistake)
     lines = _first_difference(plain, want) if isinstance(want, list) and isinstance(plain, list) else []
-    raise Mismatch("mistake" if mistake else "mismatch", f"{name} is not right", lines or [f"want {_short(want)}", f"got  {_short(plain)}"], mistake)
+    raise Mismatch(
+        "mistake" if mistake else "mismatch",
+        f"{name} is not right",
+        lines or [f"want {_short(want)}", f"got  {_short(plain)}"],
+        mistake,
+    )
 
 
 def _first_difference(got: list, want: list) -> list[str]:
     if len(got) != len(want):
         return [f"want {len(want)} entries: {_short(want)}", f"got  {len(got)} entries: {_short(got)}"]
     at = next((i for i, (a, b) in enumerate(zip(got, want, strict=True)) if a != b), 0)
-    return [f"first difference at index {at}: want {_short(want[at])}, got {_short(got[at])}", f"want {_short(want)}", f"got  {_short(got)}"]
+    return [
+        f"first difference at index {at}: want {_short(want[at])}, got {_short(got[at])}",
+        f"want {_short(want)}",
+        f"got  {_short(got)}",
+    ]
 
 
 def _short(value: Any, limit: int = 68) -> str:
@@ -59,10 +70,14 @@ def _short(value: Any, limit: int = 68) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def is_tensor(got: Any, name: str = "the result", shape: tuple | None = None, dtype: str | tuple[str, ...] | None = None) -> np.ndarray:
+def is_tensor(
+    got: Any, name: str = "the result", shape: tuple | None = None, dtype: str | tuple[str, ...] | None = None
+) -> np.ndarray:
     """Check that `got` is a tensor (of this shape, of one of these torch dtypes) and return it."""
     if not isinstance(got, np.ndarray):
-        what = "None" if got is None else f"a {got.type_name}" if isinstance(got, Foreign) else f"a {type(got).__name__}"
+        what = (
+            "None" if got is None else f"a {got.type_name}" if isinstance(got, Foreign) else f"a {type(got).__name__}"
+        )
         hint = ["Is a `return` missing?"] if got is None else []
         raise Mismatch("type", f"{name} is {what}; a tensor is wanted", hint)
     if shape is not None and tuple(got.shape) != tuple(shape):
@@ -105,7 +120,12 @@ def close(
     fits = lambda alternative: _wrong_places(got, np.asarray(alternative), atol, rtol) is False  # noqa: E731
     if tuple(got.shape) != tuple(want.shape):
         mistake = _suspected(got, suspects, fits)
-        raise Mismatch("mistake" if mistake else "shape", f"{name} has shape {list(got.shape)}; want {list(want.shape)}", [], mistake)
+        raise Mismatch(
+            "mistake" if mistake else "shape",
+            f"{name} has shape {list(got.shape)}; want {list(want.shape)}",
+            [],
+            mistake,
+        )
     wrong = _wrong_places(got, want, atol, rtol)
     if wrong is False:
         if dtype is not None:
@@ -145,10 +165,16 @@ def _suspected(got: Any, suspects: dict[str, Any] | None, fits: Callable[[Any], 
     return None
 
 
-def _describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, name: str, axes: Sequence[str]) -> tuple[str, list[str]]:
+def _describe(
+    got: np.ndarray, want: np.ndarray, wrong: np.ndarray, name: str, axes: Sequence[str]
+) -> tuple[str, list[str]]:
     total, bad = wrong.size, int(wrong.sum())
     exact = got.dtype.kind in "iub" and want.dtype.kind in "iub"
-    if not exact and not np.isfinite(np.asarray(got, np.float64)).all() and np.isfinite(np.asarray(want, np.float64)).all():
+    if (
+        not exact
+        and not np.isfinite(np.asarray(got, np.float64)).all()
+        and np.isfinite(np.asarray(want, np.float64)).all()
+    ):
         count = int((~np.isfinite(np.asarray(got, np.float64))).sum())
         headline = f"{name} holds {count} NaN or infinite values"
     else:
@@ -194,13 +220,19 @@ def same_distribution(
     want = np.atleast_2d(np.asarray(probabilities, np.float64))
     draws = np.atleast_2d(np.asarray(is_tensor(tokens, name)))
     if draws.dtype.kind not in "iu":
-        raise Mismatch("dtype", f"{name} have dtype {getattr(tokens, 'torch_dtype', draws.dtype)}; token ids are integers")
+        raise Mismatch(
+            "dtype", f"{name} have dtype {getattr(tokens, 'torch_dtype', draws.dtype)}; token ids are integers"
+        )
     if draws.ndim != 2 or len(draws) != len(want):
         raise Mismatch("shape", f"{name} have shape {list(draws.shape)}; want {len(want)} rows of draws")
     vocabulary = want.shape[1]
     outside = (draws < 0) | (draws >= vocabulary)
     if outside.any():
-        raise Mismatch("mismatch", f"{name} hold ids outside the vocabulary of {vocabulary}", [f"for example {int(draws[outside][0])}"])
+        raise Mismatch(
+            "mismatch",
+            f"{name} hold ids outside the vocabulary of {vocabulary}",
+            [f"for example {int(draws[outside][0])}"],
+        )
     counts = np.stack([np.bincount(row, minlength=vocabulary) for row in draws])
     share = error / len(want)
     wrong = [_unlikely(c, p, share) for c, p in zip(counts, want, strict=True)]
@@ -213,7 +245,11 @@ def same_distribution(
 
     mistake = _suspected(tokens, suspects, fits)
     index = next(i for i, mask in enumerate(wrong) if mask.any())
-    raise Mismatch("mistake" if mistake else "mismatch", *_frequencies(counts[index], want[index], wrong[index], index, rows, name, len(want)), mistake)
+    raise Mismatch(
+        "mistake" if mistake else "mismatch",
+        *_frequencies(counts[index], want[index], wrong[index], index, rows, name, len(want)),
+        mistake,
+    )
 
 
 def _frequencies(
@@ -227,7 +263,11 @@ def _frequencies(
         found = "never" if counts[token] == 0 else f"{frequency[token]:.3f}"
         lines.append(f"{token:>7} {wanted:>8} {found:>8}")
     never = int(((want == 0) & (counts > 0)).sum())
-    reason = f"leave the allowed set ({never} that must never come)" if never else f"do not follow the distribution ({counts.sum()} draws)"
+    reason = (
+        f"leave the allowed set ({never} that must never come)"
+        if never
+        else f"do not follow the distribution ({counts.sum()} draws)"
+    )
     return f"{name} {reason}", lines
 
 
@@ -272,12 +312,20 @@ def same_tokens(
     if index < len(prompts):
         so_far = prompts[index] + (decode(theirs[:at]) if decode else "")
         lines.append(f"text so far: {_short(so_far[-60:])}")
-    lines.append(f"want {show(theirs[at]) if at < len(theirs) else 'the end'}, got {show(mine[at]) if at < len(mine) else 'the end'}")
-    lines.append(f"prompts that agree to the end: {sum(a == b for a, b in zip(rows, wanted, strict=True))} of {len(rows)}")
-    raise Mismatch("mistake" if mistake else "divergence", f"first difference in prompt {index} at token {at}", lines, mistake)
+    lines.append(
+        f"want {show(theirs[at]) if at < len(theirs) else 'the end'}, got {show(mine[at]) if at < len(mine) else 'the end'}"
+    )
+    lines.append(
+        f"prompts that agree to the end: {sum(a == b for a, b in zip(rows, wanted, strict=True))} of {len(rows)}"
+    )
+    raise Mismatch(
+        "mistake" if mistake else "divergence", f"first difference in prompt {index} at token {at}", lines, mistake
+    )
 
 
-def raised(got: Any, kinds: str | tuple[str, ...], mentions: str | None = None, what: str = "this", mistake: str | None = None) -> None:
+def raised(
+    got: Any, kinds: str | tuple[str, ...], mentions: str | None = None, what: str = "this", mistake: str | None = None
+) -> None:
     """The probe caught an exception and reports it as {"raised": type name, "text": str(e)}; check its type and words."""
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     name = got.get("raised") if isinstance(got, dict) else None
@@ -285,6 +333,16 @@ def raised(got: Any, kinds: str | tuple[str, ...], mentions: str | None = None, 
     if name is None:
         raise Mismatch(label, f"{what} must be refused with {' or '.join(kinds)}; nothing was raised", [], mistake)
     if name not in kinds:
-        raise Mismatch(label, f"{what} must be refused with {' or '.join(kinds)}; {name} was raised", [_short(str(got.get('text', '')))], mistake)
+        raise Mismatch(
+            label,
+            f"{what} must be refused with {' or '.join(kinds)}; {name} was raised",
+            [_short(str(got.get("text", "")))],
+            mistake,
+        )
     if mentions and mentions.lower() not in str(got.get("text", "")).lower():
-        raise Mismatch(label, f"the error for {what} must name '{mentions}'", [f"its text: {_short(str(got.get('text', '')))}"], mistake)
+        raise Mismatch(
+            label,
+            f"the error for {what} must name '{mentions}'",
+            [f"its text: {_short(str(got.get('text', '')))}"],
+            mistake,
+        )

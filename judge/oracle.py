@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from judge import wire
-from judge.sandbox import Child, JudgeError, decode_arrays, encode_array, probe_source
+from judge.sandbox import decode_arrays, encode_array, probe_source
 from judge.steps import ROOT
+from judge.warm import Child, JudgeError
 
 CACHE = ROOT / ".cache" / "oracle"
 
@@ -98,7 +99,14 @@ class Oracle:
         if given.get("model"):
             given["model"] = str(model_path(given["model"]))
         nonce = secrets.token_hex(16)
-        head = {"op": "ask", "nonce": nonce, "source": source, "name": name, "seed": 0, "inputs": wire.pack(given, arrays, encode_array)}
+        head = {
+            "op": "ask",
+            "nonce": nonce,
+            "source": source,
+            "name": name,
+            "seed": 0,
+            "inputs": wire.pack(given, arrays, encode_array),
+        }
         self.child.send(head, arrays)
         answer, entries = self.child.receive()
         if answer.get("nonce") != nonce or "value" not in answer:

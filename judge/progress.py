@@ -40,7 +40,10 @@ class Progress:
                 continue
             except (OSError, ValueError, KeyError, TypeError):
                 pass
-            self.messages.append(f"{file.name} is damaged; " + ("trying the previous one" if file is self.file else "progress starts anew"))
+            self.messages.append(
+                f"{file.name} is damaged; "
+                + ("trying the previous one" if file is self.file else "progress starts anew")
+            )
         return {}
 
     def save(self) -> None:
@@ -59,7 +62,13 @@ class Progress:
 
     def entry(self, exercise: Exercise) -> dict:
         entry = self.entries.setdefault(str(exercise.number), {})
-        for key, value in (("status", Status.NOT_ATTEMPTED.value), ("attempts", 0), ("hints", 0), ("hints_at", -1), ("digest", "")):
+        for key, value in (
+            ("status", Status.NOT_ATTEMPTED.value),
+            ("attempts", 0),
+            ("hints", 0),
+            ("hints_at", -1),
+            ("digest", ""),
+        ):
             if not isinstance(entry.get(key), type(value)):
                 entry[key] = value
         return entry

@@ -107,9 +107,16 @@ class Reference:
         for i in range(c["num_hidden_layers"]):
             x = self._layer(i, x, cos, sin, w, parts, record)
         x = record["norm"] = parts.norm(x, w["model.norm.weight"], c["rms_norm_eps"]) if parts.final_norm else x
-        tied = c.get("tie_word_embeddings", False) or not parts.own_head
-        record["logits"] = x @ w["model.embed_tokens.weight" if tied else "lm_head.weight"].T
+        record["logits"] = x @ self._head(w, parts.own_head).T
         return record["logits"]
+
+    def _head(self, w: dict[str, Array], own: bool) -> Array:
+        """[V, C]. As in Hugging Face, an lm_head that is there wins over tie_word_embeddings."""
+        if "lm_head.weight" in w and own:
+            return w["lm_head.weight"]
+        if own and not self.config.get("tie_word_embeddings", False):
+            raise ValueError(f"{self.path}: no lm_head.weight, and the config does not tie it to the embedding")
+        return w["model.embed_tokens.weight"]
 
     def _layer(self, i: int, x: Array, cos: Array, sin: Array, w: dict, parts: Parts, record: dict) -> Array:
         c, at, log, eps = self.config, f"model.layers.{i}.", f"layers.{i}.", self.config["rms_norm_eps"]
@@ -171,4 +178,4 @@ class Reference:
         for _ in range(n):
             rows.append(self.forward(ids, mistake=mistake)[-1])
             ids.append(int(rows[-1].argmax()))
-        return ids[len(ids) - n :], np.stack(rows)
+        return ids[len(ids) - n :], np.array(rows)

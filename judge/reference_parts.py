@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 Array = np.ndarray
+ROPE_TYPES = ("default", "linear", "llama3", "yarn")
 
 # --- rope -----------------------------------------------------------------------------------------------------------
 
@@ -25,10 +26,12 @@ def rope_parameters(config: dict) -> dict:
 def inverse_frequencies(config: dict, rope: dict) -> tuple[Array, float]:
     """Angle per position of each pair [D/2], float32, and the factor that cos and sin are multiplied by.
 
-    llama3: Llama 3.1's model card; yarn: arXiv 2309.00071, equations 18 to 23.
+    llama3: as published with Llama 3.1; yarn: arXiv 2309.00071, section 3. Raises ValueError for other types.
     """
     dim, base, kind = head_size(config), rope["rope_theta"], rope["rope_type"]
     plain = np.float32(1) / np.float32(base) ** (np.arange(0, dim, 2, dtype=np.float32) / np.float32(dim))
+    if kind not in ROPE_TYPES:
+        raise ValueError(f"unknown rope type {kind!r}; known: {', '.join(ROPE_TYPES)}")
     if kind == "default":
         return plain, 1.0
     factor, original = rope["factor"], rope["original_max_position_embeddings"]
@@ -39,19 +42,17 @@ def inverse_frequencies(config: dict, rope: dict) -> tuple[Array, float]:
         turns = original * plain / (2 * math.pi)  # full turns within the original context
         keep = np.clip((turns - low) / (high - low), 0, 1)
         return ((1 - keep) * plain / factor + keep * plain).astype(np.float32), 1.0
-    if kind == "yarn":
 
-        def pair_with(turns: float) -> float:  # index of the pair that makes so many turns
-            return dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base))
+    def pair_with(turns: float) -> float:  # index of the pair that makes so many turns
+        return dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base))
 
-        first, last = pair_with(rope.get("beta_fast") or 32), pair_with(rope.get("beta_slow") or 1)
-        if rope.get("truncate", True):
-            first, last = math.floor(first), math.ceil(last)
-        first, last = max(first, 0), min(last, dim - 1)
-        ramp = np.clip((np.arange(dim // 2) - first) / ((last - first) or 0.001), 0, 1)
-        scale = rope.get("attention_factor") or yarn_attention_factor(rope)
-        return (plain / factor * ramp + plain * (1 - ramp)).astype(np.float32), scale
-    raise ValueError(f"unknown rope type {kind!r}; known: default, linear, llama3, yarn")
+    first, last = pair_with(rope.get("beta_fast") or 32), pair_with(rope.get("beta_slow") or 1)
+    if rope.get("truncate", True):
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, dim - 1)
+    ramp = np.clip((np.arange(dim // 2) - first) / ((last - first) or 0.001), 0, 1)
+    scale = rope.get("attention_factor") or yarn_attention_factor(rope)
+    return (plain / factor * ramp + plain * (1 - ramp)).astype(np.float32), scale
 
 
 def yarn_attention_factor(rope: dict) -> float:

@@ -20,7 +20,9 @@ STYLES = {
     Status.NOT_ATTEMPTED: "bold yellow", Status.SKIPPED: "bold cyan", Status.JUDGE_ERROR: "bold red reverse",
 }  # fmt: skip
 MAX_EVIDENCE = 12
-ASCII = str.maketrans({"✗": "x", "✓": "+", "…": "...", "·": "-", "–": "-", "—": "-", "’": "'", "→": "->", "█": "#", "░": "."})
+ASCII = str.maketrans(
+    {"✗": "x", "✓": "+", "…": "...", "·": "-", "–": "-", "—": "-", "’": "'", "→": "->", "█": "#", "░": "."}
+)
 
 
 def make_console(stream: Any = None, width: int | None = None) -> Console:
@@ -46,7 +48,9 @@ class Reporter:
         text = "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\t", "    "))
         width = max(16, self.console.width - indent)
         for line in text.splitlines() or [""]:
-            for part in textwrap.wrap(line, width, drop_whitespace=True, break_long_words=True, subsequent_indent="") or [""]:
+            for part in textwrap.wrap(
+                line, width, drop_whitespace=True, break_long_words=True, subsequent_indent=""
+            ) or [""]:
                 kept = line if len(line) <= width else part  # what fits keeps its columns
                 self.console.print(Text(" " * indent + kept, style=style), overflow="ignore", no_wrap=True, crop=False)
                 if kept is line:
@@ -94,7 +98,11 @@ class Reporter:
     def _checks(self, verdict: Verdict) -> None:
         for check in verdict.checks:
             mark = "✓" if check.status is Status.PASS else "✗"
-            self.say(f"{mark} {check.status:<13} {check.title}  ({check.seconds:.2f} s)", STYLES[check.status].replace("bold ", ""), 2)
+            self.say(
+                f"{mark} {check.status:<13} {check.title}  ({check.seconds:.2f} s)",
+                STYLES[check.status].replace("bold ", ""),
+                2,
+            )
 
     def _diagnosis(self, verdict: Verdict) -> None:
         diagnosis = verdict.diagnosis
@@ -141,7 +149,11 @@ class Reporter:
             for exercise in chapter.exercises:
                 state = states.get(exercise.number, Status.NOT_ATTEMPTED)
                 mark = "✓" if state == Status.PASS else "·"
-                self.say(f"{mark} {exercise.number}  {exercise.title}  [{exercise.difficulty}]  {state}", "green" if mark == "✓" else "", 4)
+                self.say(
+                    f"{mark} {exercise.number}  {exercise.title}  [{exercise.difficulty}]  {state}",
+                    "green" if mark == "✓" else "",
+                    4,
+                )
         total = len(registry.exercises)
         passed = sum(states.get(number) == Status.PASS for number in registry.exercises)
         self.say()

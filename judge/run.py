@@ -39,11 +39,22 @@ def parser() -> argparse.ArgumentParser:
         "70 judge error, 130 interrupted",
     )
     p.add_argument("targets", nargs="*", metavar="TARGET", help="an exercise (190), a chapter (6), next, or all")
-    p.add_argument("--base", choices=("reference", "mine"), default="reference", help="earlier chapters: the reference's (default) or your own")
+    p.add_argument(
+        "--base",
+        choices=("reference", "mine"),
+        default="reference",
+        help="earlier chapters: the reference's (default) or your own",
+    )
     p.add_argument("--solution", action="store_true", help="judge the reference solution")
     p.add_argument("--file", metavar="PATH", help="judge this file in place of yours")
     p.add_argument("--hint", action="store_true", help="show the next hint")
-    p.add_argument("--diff", nargs="?", const="skeleton", choices=("skeleton", "solution"), help="your file against the skeleton, or the solution")
+    p.add_argument(
+        "--diff",
+        nargs="?",
+        const="skeleton",
+        choices=("skeleton", "solution"),
+        help="your file against the skeleton, or the solution",
+    )
     p.add_argument("--reset", action="store_true", help="bring the skeleton back (your file is backed up first)")
     p.add_argument("--list", action="store_true", help="all chapters and exercises, and where you are")
     p.add_argument("--main", action="store_true", help="after judging a chapter, run its main.py on your tree")
@@ -57,6 +68,19 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     options = parser().parse_args(argv)
+    child = None
+    if options.targets and not (options.list or options.hint or options.diff or options.reset):
+        from judge.warm import Child
+
+        child = Child("sandbox")  # torch loads there while this process goes on
+    try:
+        return _command(options, child)
+    finally:
+        if child is not None:
+            child.close()
+
+
+def _command(options: argparse.Namespace, child) -> int:
     from judge.steps import StepsError, load
 
     try:
@@ -78,8 +102,10 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(options, flag):
             return max(action(registry, exercise, options) for exercise in exercises)
     if options.file and (len(exercises) != 1 or not Path(options.file).is_file()):
-        return _fail("--file judges one file for one exercise" if len(exercises) != 1 else f"--file: {options.file} is not there")
-    return judge(registry, exercises, options)
+        return _fail(
+            "--file judges one file for one exercise" if len(exercises) != 1 else f"--file: {options.file} is not there"
+        )
+    return judge(registry, exercises, options, child)
 
 
 def resolve(registry, targets: list[str]) -> list:
@@ -106,7 +132,9 @@ def resolve(registry, targets: list[str]) -> list:
                 raise ValueError(f"chapter {number} ({chapter.title}) is not open yet")
             found = list(chapter.exercises)
         else:
-            known = [str(n) for n in registry.exercises] + [str(c.number) for c in registry.open_chapters] + ["next", "all"]
+            known = (
+                [str(n) for n in registry.exercises] + [str(c.number) for c in registry.open_chapters] + ["next", "all"]
+            )
             near = difflib.get_close_matches(target, known, 3, 0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else "python judge/run.py --list shows what there is."
             raise ValueError(f"unknown target '{target}': {hint}")
@@ -147,7 +175,9 @@ def show_diff(registry, exercise, options) -> int:
     from judge.report import Reporter
 
     chapter = registry.chapter_of(exercise)
-    against = tree.snapshot(registry, chapter) if options.diff == "skeleton" else tree.reference(registry, chapter.number)
+    against = (
+        tree.snapshot(registry, chapter) if options.diff == "skeleton" else tree.reference(registry, chapter.number)
+    )
     reporter = Reporter()
     for path in exercise.targets:
         shown = chapter.shown(path)
@@ -155,7 +185,9 @@ def show_diff(registry, exercise, options) -> int:
             mine = tree.read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
         except tree.SourceProblem as problem:
             return _fail(problem.headline)
-        lines = list(difflib.unified_diff(against[path].splitlines(), mine.splitlines(), options.diff, shown, lineterm="", n=2))
+        lines = list(
+            difflib.unified_diff(against[path].splitlines(), mine.splitlines(), options.diff, shown, lineterm="", n=2)
+        )
         for line in lines:
             reporter.say(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
         if not lines:
@@ -196,26 +228,25 @@ def reset(registry, exercise, options) -> int:
     return 0
 
 
-def judge(registry, exercises: list, options) -> int:
-    from judge.runner import Judge
-    from judge.sandbox import Sandbox
-    from judge.verdict import Status
-
+def judge(registry, exercises: list, options, child) -> int:
     own = not (options.solution or options.file)
     overrides = _override(exercises[0], options.file) if options.file else None
-    sandbox = Sandbox() if len(exercises) > 1 or not _untouched(registry, exercises[0], options) else None  # torch loads while we go on
     from judge.progress import Progress
     from judge.report import Reporter, make_console
+    from judge.runner import Judge
+    from judge.verdict import Status
 
     text = options.format == "text"
     reporter = Reporter(make_console(sys.stdout if text else sys.stderr), options.verbose)
     progress = Progress()
-    runner = Judge(registry, sandbox, seed=options.seed)
+    runner = Judge(registry, child, seed=options.seed)
     verdicts = []
     told = False
     try:
         for exercise in exercises:
-            how = {"solution": options.solution, "overrides": overrides} | ({} if options.solution else {"base": options.base})
+            how = {"solution": options.solution, "overrides": overrides} | (
+                {} if options.solution else {"base": options.base}
+            )
             verdict = runner.judge(exercise, **how)
             verdicts.append(verdict)
             if own:
@@ -229,17 +260,6 @@ def judge(registry, exercises: list, options) -> int:
         if own and verdicts:
             progress.save()
     return _finish(registry, verdicts, options, reporter, progress)
-
-
-def _untouched(registry, exercise, options) -> bool:
-    from judge import tree
-
-    if options.solution or options.file:
-        return False
-    try:
-        return not tree.assemble(registry, exercise).attempted
-    except Exception:
-        return True  # its problem is told without running anything
 
 
 def _override(exercise, path: str) -> dict[str, bytes]:
@@ -315,7 +335,9 @@ def run_mains(registry, verdicts: list, reporter) -> int:
             assembled.write(Path(folder))
             environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1"}
             sys.stdout.flush()
-            done = subprocess.run([sys.executable, str(ROOT / "chapters" / chapter.slug / "main.py")], env=environment, check=False)
+            done = subprocess.run(
+                [sys.executable, "-P", str(ROOT / "chapters" / chapter.slug / "main.py")], env=environment, check=False
+            )
         reporter.say()
         if done.returncode:
             reporter.say(f"main.py ended with code {done.returncode}", "bold red")
@@ -328,7 +350,12 @@ def environment() -> dict:
     from importlib.metadata import version
 
     packages = {name: version(name) for name in ("torch", "transformers", "numpy", "safetensors", "pytest")}
-    return {"python": platform.python_version(), "platform": platform.platform(), "cores": os.cpu_count(), "packages": packages}
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "packages": packages,
+    }
 
 
 if __name__ == "__main__":

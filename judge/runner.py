@@ -21,9 +21,10 @@ from judge import diagnose, skeleton
 from judge import tree as trees
 from judge.expect import Mismatch
 from judge.oracle import MissingModel, Oracle, model_path
-from judge.sandbox import JudgeError, ProbeFailed, ProbeLimits, Sandbox
+from judge.sandbox import ProbeFailed, ProbeLimits, Sandbox
 from judge.steps import ROOT, Exercise, Registry
 from judge.verdict import Check, Diagnosis, Status, Verdict, choose, worst
+from judge.warm import Child, JudgeError
 
 HIDDEN = ROOT / "judge" / "hidden"
 MANIFEST = HIDDEN / "manifest.json"
@@ -57,7 +58,9 @@ def expected_ids(exercise: Exercise) -> list[str]:
     try:
         ids = json.loads(MANIFEST.read_text(encoding="utf-8"))[str(exercise.number)]
     except (OSError, ValueError, KeyError):
-        raise JudgeError(f"no list of expected checks for {exercise.number}; the author's command `make build` writes it") from None
+        raise JudgeError(
+            f"no list of expected checks for {exercise.number}; the author's command `make build` writes it"
+        ) from None
     if not ids or len(set(ids)) != len(ids):
         raise JudgeError(f"the list of expected checks for {exercise.number} is empty or holds one twice")
     return ids
@@ -78,11 +81,13 @@ class TreeUnderTest:
         if self.stopped is not None:
             raise self.stopped
         left = self.deadline - time.monotonic()
-        limits = ProbeLimits(max(0.1, min(self.limits.seconds, left)), self.limits.memory, self.limits.output, self.limits.processes)
+        limits = ProbeLimits(
+            max(0.1, min(self.limits.seconds, left)), self.limits.memory, self.limits.output, self.limits.processes
+        )
         try:
             evidence = self.sandbox.run(probe, self.folder, limits, self.seed, inputs)
         except ProbeFailed as failure:
-            if failure.status in ("timeout", "memory") or failure.kind in ("output", "processes"):
+            if failure.status in ("timeout", "memory") or failure.kind in ("output", "processes", "killed-parent"):
                 self.stopped = failure
             raise
         finally:
@@ -98,7 +103,9 @@ class TreeUnderTest:
 class Collector:
     """The pytest plugin: fixtures for the hidden tests, and one Check for each test."""
 
-    def __init__(self, tree: TreeUnderTest, oracle: Oracle, seed: int, names: dict[str, str], context: diagnose.Context) -> None:
+    def __init__(
+        self, tree: TreeUnderTest, oracle: Oracle, seed: int, names: dict[str, str], context: diagnose.Context
+    ) -> None:
         self._tree, self._oracle, self._seed = tree, oracle, seed
         self._titles, self._context = names, context
         self.checks: list[Check] = []
@@ -153,7 +160,9 @@ class Collector:
         if call.when == "call" or error is not None:
             function = item.name.split("[")[0]
             status, diagnosis = self._classify(error)
-            self.checks.append(Check(item.name, self._titles.get(function, item.name), status, diagnosis, call.duration))
+            self.checks.append(
+                Check(item.name, self._titles.get(function, item.name), status, diagnosis, call.duration)
+            )
 
     def _classify(self, error: BaseException | None) -> tuple[Status, Diagnosis | None]:
         import pytest
@@ -168,12 +177,18 @@ class Collector:
             return Status.SKIPPED, Diagnosis("skipped", str(error))
         if isinstance(error, JudgeError):
             return Status.JUDGE_ERROR, Diagnosis("judge-error", str(error))
-        if isinstance(error, (TypeError, AttributeError, KeyError, IndexError, ValueError)) and self._tree.answered and not self._context.solution:
+        if (
+            isinstance(error, (TypeError, AttributeError, KeyError, IndexError, ValueError))
+            and self._tree.answered
+            and not self._context.solution
+        ):
             text = f"your code returned something that this check cannot read ({type(error).__name__}: {error})"
             return Status.ERROR, Diagnosis("malformed", text[:300])
         if isinstance(error, KeyboardInterrupt):
             raise error
-        return Status.JUDGE_ERROR, Diagnosis("judge-error", f"the hidden test itself failed: {type(error).__name__}: {error}"[:500], _own_trace(error))
+        return Status.JUDGE_ERROR, Diagnosis(
+            "judge-error", f"the hidden test itself failed: {type(error).__name__}: {error}"[:500], _own_trace(error)
+        )
 
 
 def _own_trace(error: BaseException) -> list[str]:
@@ -185,20 +200,22 @@ def _own_trace(error: BaseException) -> list[str]:
 class Judge:
     """Judges exercises, one after another, with one warm sandbox and one oracle."""
 
-    def __init__(self, registry: Registry, sandbox: Sandbox | None = None, oracle: Oracle | None = None, seed: int | None = None) -> None:
+    def __init__(self, registry: Registry, child: Child | None = None, seed: int | None = None) -> None:
         self.registry = registry
-        self._sandbox, self.oracle = sandbox, oracle or Oracle()
+        self._child, self._sandbox, self.oracle = child, None, Oracle()
         self.seed = secrets.randbelow(10_000) if seed is None else seed
 
     @property
     def sandbox(self) -> Sandbox:
         if self._sandbox is None:
-            self._sandbox = Sandbox()
+            self._sandbox = Sandbox(self._child)
         return self._sandbox
 
     def close(self) -> None:
         if self._sandbox is not None:
             self._sandbox.close()
+        elif self._child is not None:
+            self._child.close()
         self.oracle.close()
 
     def judge(self, exercise: Exercise, **how: Any) -> Verdict:
@@ -207,7 +224,9 @@ class Judge:
         Whatever goes wrong ends in a verdict, and nothing but every expected check reporting "pass" ends in a pass.
         """
         start = time.perf_counter()
-        verdict = Verdict(exercise.number, exercise.title, Status.JUDGE_ERROR, seed=self.seed, base=how.get("base", "reference"))
+        verdict = Verdict(
+            exercise.number, exercise.title, Status.JUDGE_ERROR, seed=self.seed, base=how.get("base", "reference")
+        )
         try:
             tree = trees.assemble(self.registry, exercise, **how)
             verdict.judged, verdict.filled, verdict.ignored = tree.judged, tree.filled, tree.ignored
@@ -237,7 +256,7 @@ class Judge:
         file = hidden_file(exercise)
         wanted = expected_ids(exercise)
         verdict.sandbox = self.sandbox.kind
-        folder = Path(tempfile.mkdtemp(prefix="tree-", dir=self.sandbox.child.folder if self.sandbox.child else None)).resolve()
+        folder = Path(tempfile.mkdtemp(prefix="tree-")).resolve()
         try:
             tree.write(folder)
             names = titles(file.read_text(encoding="utf-8"))
@@ -259,8 +278,27 @@ def _run_pytest(file: Path, collector: Collector) -> None:
     import pytest
 
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    off = ["cacheprovider", "doctest", "junitxml", "logging", "faulthandler", "unraisableexception", "threadexception", "pastebin", "terminal"]
-    arguments = ["-c", os.devnull, "--rootdir", str(HIDDEN), "--noconftest", "--import-mode=importlib", "--assert=plain", "--capture=no"]
+    off = [
+        "cacheprovider",
+        "doctest",
+        "junitxml",
+        "logging",
+        "faulthandler",
+        "unraisableexception",
+        "threadexception",
+        "pastebin",
+        "terminal",
+    ]
+    arguments = [
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(HIDDEN),
+        "--noconftest",
+        "--import-mode=importlib",
+        "--assert=plain",
+        "--capture=no",
+    ]
     for name in off:
         arguments += ["-p", f"no:{name}"]
     sink = io.StringIO()
@@ -279,8 +317,13 @@ def _account(wanted: list[str], collector: Collector, names: dict[str, str]) -> 
     checks = []
     for name in wanted:
         missing = Diagnosis("judge-error", f"the check {name} did not report", collector.broken[:1])
-        checks.append(by_id.pop(name, None) or Check(name, names.get(name.split("[")[0], name), Status.JUDGE_ERROR, missing))
+        checks.append(
+            by_id.pop(name, None) or Check(name, names.get(name.split("[")[0], name), Status.JUDGE_ERROR, missing)
+        )
     for name, check in by_id.items():
-        check.status, check.diagnosis = Status.JUDGE_ERROR, Diagnosis("judge-error", f"the check {name} is not in the list; run `make build`")
+        check.status, check.diagnosis = (
+            Status.JUDGE_ERROR,
+            Diagnosis("judge-error", f"the check {name} is not in the list; run `make build`"),
+        )
         checks.append(check)
     return checks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import json
 import os
 import re
 import secrets
@@ -12,9 +11,6 @@ import selectors
 import shutil
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
 import textwrap
 import time
 from collections.abc import Callable
@@ -26,6 +22,7 @@ import numpy as np
 
 from judge import wire
 from judge.steps import ROOT
+from judge.warm import Child, JudgeError
 
 MEMORY_LIMIT = 4 << 30  # bytes of RSS of the whole process tree of a probe
 OUTPUT_KEPT = 64 << 10
@@ -33,11 +30,6 @@ OUTPUT_LIMIT = 16 << 20
 PROCESS_LIMIT = 64
 POLL_SECONDS = 0.05
 GRACE_SECONDS = 2.0
-START_SECONDS = 180.0
-
-
-class JudgeError(Exception):
-    """The judge itself failed: never the learner's fault, never a pass."""
 
 
 class ProbeFailed(Exception):
@@ -85,77 +77,6 @@ def probe_source(probe: Callable) -> str:
     return textwrap.dedent(inspect.getsource(probe))
 
 
-def scrubbed_environment(home: Path, threads: int) -> dict[str, str]:
-    """The child's whole environment: fixed threads, hash seed and encoding, no hub, no user site."""
-    keep = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-    kept = {name: os.environ[name] for name in keep if name in os.environ}
-    count = str(threads)
-    return kept | {
-        "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUTF8": "1",
-        "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count,
-        "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HOME": str(home / "hf"), "TOKENIZERS_PARALLELISM": "false",
-        "TRANSFORMERS_VERBOSITY": "error",
-    }  # fmt: skip
-
-
-class Child:
-    """A warm interpreter with torch, behind a socket. Used by the sandbox and by the oracle."""
-
-    def __init__(self, kind: str, threads: int = 1) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="judge-")).resolve()
-        harness, self.scratch = self.folder / "harness", self.folder / "scratch"
-        harness.mkdir()
-        self.scratch.mkdir()
-        for name in ("child.py", "wire.py"):
-            shutil.copyfile(ROOT / "judge" / name, harness / name)
-        ours, theirs = socket.socketpair()
-        # The parent is light enough to be forked: posix_spawn would need close_fds=False.
-        self.log = open(self.folder / "log", "w+b")  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-X", "utf8", str(harness / "child.py"), str(theirs.fileno()), kind],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-            env=scrubbed_environment(self.scratch, threads), cwd=self.scratch,
-        )  # fmt: skip
-        theirs.close()
-        self.socket = ours
-        self.socket.settimeout(START_SECONDS)
-        self.ready = False
-
-    def wait_ready(self) -> None:
-        if not self.ready:
-            self.receive()
-            self.ready = True
-
-    def send(self, head: dict, arrays: dict | None = None) -> None:
-        try:
-            self.socket.sendall(wire.frame(head, arrays or {}))
-        except OSError as error:
-            raise JudgeError(f"the judge's child is gone ({error}). {self.last_words()}") from None
-
-    def receive(self) -> tuple[dict, dict]:
-        try:
-            return wire.read_frame(self.socket.recv)
-        except (EOFError, OSError):
-            raise JudgeError(f"the judge's child ended unexpectedly. {self.last_words()}") from None
-        except wire.WireError as error:
-            raise JudgeError(f"the judge's child sent {error}") from None
-
-    def last_words(self) -> str:
-        with contextlib.suppress(OSError, ValueError):
-            self.log.flush()
-            self.log.seek(0)
-            lines = self.log.read().decode("utf-8", "replace").strip().splitlines()
-            return f"Its last words: {lines[-1][:300]}" if lines else ""
-        return ""
-
-    def close(self) -> None:
-        self.socket.close()
-        self.process.kill()
-        self.process.wait()
-        self.log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
 @dataclass
 class ProbeLimits:
     seconds: float = 20.0
@@ -179,22 +100,17 @@ class _Watch:
 class Sandbox:
     """Runs probes on a tree, each in a fresh fork of a warm child, within limits."""
 
-    def __init__(self, threads: int = 1, device: str = "cpu") -> None:
-        self.threads, self.device = threads, device
+    def __init__(self, child: Child | None = None, threads: int = 1) -> None:
+        self.threads = threads
         self.kind = "process"
-        self.child: Child | None = None
+        self.child = child or Child("sandbox", threads)
         self.own: set[int] = set()
         self.output = bytearray()
-        self.start()
-
-    def start(self) -> None:
-        self.child = Child("sandbox", self.threads)
 
     def close(self) -> None:
-        if self.child is not None:
+        if self.child.alive:
             self.kill_strays()
-            self.child.close()
-            self.child = None
+        self.child.close()
 
     def run(self, probe: Callable, tree: Path, limits: ProbeLimits, seed: int, inputs: dict[str, Any]) -> Any:
         """Run `probe(**inputs)` next to the learner's code in `tree`, and return its evidence.
@@ -203,8 +119,9 @@ class Sandbox:
             ProbeFailed: the learner's code raised, ended early, or went over a limit.
             JudgeError: the judge's own parts failed.
         """
-        if self.child is None:
-            self.start()
+        if not self.child.alive:  # the learner's code ended its parent: the next probe gets a new one
+            self.child.close()
+            self.child, self.own = Child("sandbox", self.threads), set()
         self.child.wait_ready()
         if not self.own:
             self.own = {self.child.process.pid, *(p.pid for p in self._descendants())}
@@ -293,15 +210,19 @@ class Sandbox:
 
     def _check_tree(self, watch: _Watch, limits: ProbeLimits) -> None:
         processes = [p for p in self._descendants() if p.pid not in self.own]
-        total = 0
-        for process in processes:
-            with contextlib.suppress(Exception):
-                total += process.memory_info().rss
-        watch.peak = max(watch.peak, total)
-        if total > limits.memory:
-            watch.stopped = ("memory", "memory", f"used {total / 2**30:.1f} GB; the limit is {limits.memory / 2**30:.1f} GB")
-        elif len(processes) > limits.processes:
-            watch.stopped = ("error", "processes", f"started {len(processes)} processes; the limit is {limits.processes}")
+        watch.peak = max(watch.peak, used := _memory(processes, limits.memory))
+        if len(processes) > limits.processes:
+            watch.stopped = (
+                "error",
+                "processes",
+                f"started {len(processes)} processes; the limit is {limits.processes}",
+            )
+        elif used > limits.memory:
+            watch.stopped = (
+                "memory",
+                "memory",
+                f"used {used / 2**30:.1f} GB; the limit is {limits.memory / 2**30:.1f} GB",
+            )
 
     def _descendants(self) -> list:
         import psutil
@@ -324,13 +245,12 @@ class Sandbox:
     def _reap(self, pid: int) -> int | None:
         """TERM, a moment of grace, KILL for everything that the probe left; returns the probe's wait status."""
         try:
-            leftover = [p for p in self._descendants() if p.pid not in self.own] if self.child.process.poll() is None else []
-            if len(leftover) > 1:
+            if len([p for p in self._descendants() if p.pid not in self.own]) > 1:
                 self.kill_strays()
             self.child.send({"op": "reap", "pid": pid})
             return self.child.receive()[0]["status"]
         except JudgeError:
-            self.close()  # the learner's code killed its parent: the next probe gets a new one
+            self.child.close()
             return None
 
     def kill_strays(self) -> None:
@@ -351,7 +271,11 @@ class Sandbox:
 
     def _outcome(self, watch: _Watch, nonce: str, status: int | None, limits: ProbeLimits) -> Any:
         if watch.stopped is not None:
-            raise ProbeFailed(*watch.stopped, {"stacks": watch.stacks.decode("utf-8", "replace"), "seconds": limits.seconds})
+            raise ProbeFailed(
+                *watch.stopped, {"stacks": watch.stacks.decode("utf-8", "replace"), "seconds": limits.seconds}
+            )
+        if status is None:
+            raise ProbeFailed("error", "killed-parent", "your code ended the process that runs it")
         if not watch.answer:
             raise ProbeFailed("error", "exited", _how_it_ended(status), {"status": status})
         try:
@@ -365,6 +289,22 @@ class Sandbox:
             return wire.unpack(head["value"], decode_arrays(entries))
         except (wire.WireError, KeyError, ValueError, TypeError, RecursionError) as error:
             raise ProbeFailed("error", "malformed", f"the answer could not be read: {error}") from None
+
+
+def _memory(processes: list, limit: int) -> int:
+    """Bytes of RSS of all processes together; where forks share pages, those are counted once (PSS) before the limit is called passed."""
+    total = 0
+    for process in processes:
+        with contextlib.suppress(Exception):
+            total += process.memory_info().rss
+    if total <= limit or len(processes) < 2:
+        return total
+    proportional = 0
+    for process in processes:
+        with contextlib.suppress(Exception):
+            full = process.memory_full_info()
+            proportional += getattr(full, "pss", full.rss)
+    return proportional
 
 
 def _alive(process: Any) -> bool:
@@ -409,9 +349,7 @@ def _checked_description(raised: Any) -> dict:
     }  # fmt: skip
 
 
-def _how_it_ended(status: int | None) -> str:
-    if status is None:
-        return "your code ended the process that runs it"
+def _how_it_ended(status: int) -> str:
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         with contextlib.suppress(ValueError):
@@ -424,12 +362,9 @@ STACK_LINE = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<
 
 
 def innermost_line(stacks: str, tree: str) -> tuple[str, int, str] | None:
-    """From faulthandler's dump (innermost frame first): the first frame that lies in the tree."""
-    for match in STACK_LINE.finditer(stacks):
-        if match["file"].startswith(tree + os.sep):
-            return os.path.relpath(match["file"], tree), int(match["line"]), match["function"]
-    return None
-
-
-def dumps(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, indent=2)
+    """From faulthandler's dump (innermost frame first): the first line that lies in the tree, and the function it is in."""
+    inside = [match for match in STACK_LINE.finditer(stacks) if match["file"].startswith(tree + os.sep)]
+    if not inside:
+        return None
+    named = [match for match in inside if not match["function"].startswith("<")] or inside  # <listcomp> says nothing
+    return os.path.relpath(inside[0]["file"], tree), int(inside[0]["line"]), named[0]["function"]

@@ -46,6 +46,39 @@ def symbols(source: str) -> dict[str, Symbol]:
     return found
 
 
+def binds(source: str, name: str) -> bool:
+    """True if `source` gives `name` ("function" or "Class.method") a meaning: by def, assignment or import, also inside if and try.
+
+    What cannot be seen in the text (a star import, a base class, a class decorator) gets the benefit of the doubt.
+    """
+    first, _, member = name.partition(".")
+    tree = ast.parse(source)
+    if first not in _bound_names(tree.body):
+        return "*" in _bound_names(tree.body)
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == first]
+    if not member or not classes:
+        return True
+    return any(member in _bound_names(c.body) or c.bases or c.keywords or c.decorator_list for c in classes)
+
+
+def _bound_names(body: list[ast.stmt]) -> set[str]:
+    found: set[str] = set()
+    for node in body:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                found.add(part.id)
+            elif isinstance(part, ast.alias):
+                found.add((part.asname or part.name).split(".")[0])
+            elif isinstance(part, (*FUNCTIONS, ast.ClassDef)):
+                found.add(part.name)
+            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                found.add(part.attr)
+    return found
+
+
 def expand(source: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Replace each class among `names` by its methods; functions and methods stay as they are.
 
@@ -89,7 +122,13 @@ def stub(source: str, todos: dict[str, str]) -> str:
 
 def _signature_nodes(node: Definition) -> list[ast.AST]:
     arguments = node.args
-    parts = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *arguments.defaults, *arguments.kw_defaults]
+    parts = [
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        *arguments.defaults,
+        *arguments.kw_defaults,
+    ]
     return [part for part in [*parts, arguments.vararg, arguments.kwarg, node.returns] if part is not None]
 
 

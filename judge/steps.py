@@ -167,16 +167,32 @@ class _Reader:
         self.fields(raw, EXERCISE_FIELDS, where)
         number, low = raw["number"], 130 + 10 * chapter
         if not low <= number < low + 10:
-            self.fail(f"{where} stands in chapter {chapter}", f"chapter {chapter} owns {low} to {low + 9}", f"number = {number}")
+            self.fail(
+                f"{where} stands in chapter {chapter}",
+                f"chapter {chapter} owns {low} to {low + 9}",
+                f"number = {number}",
+            )
         if raw["difficulty"] not in DIFFICULTIES:
-            self.fail(f"{where}: difficulty '{raw['difficulty']}'", f"use one of {', '.join(DIFFICULTIES)}", f"number = {number}")
+            self.fail(
+                f"{where}: difficulty '{raw['difficulty']}'",
+                f"use one of {', '.join(DIFFICULTIES)}",
+                f"number = {number}",
+            )
         if len(raw["hints"]) != 3 or not all(isinstance(hint, str) and hint.strip() for hint in raw["hints"]):
-            self.fail(f"{where} has {len(raw['hints'])} hints", "give three: a question, where to look, the shape of the code", f"number = {number}")
+            self.fail(
+                f"{where} has {len(raw['hints'])} hints",
+                "give three: a question, where to look, the shape of the code",
+                f"number = {number}",
+            )
         if not raw["write"]:
             self.fail(f"{where} asks for nothing", "name at least one symbol in `write`", f"number = {number}")
         for entry in raw["write"]:
             if not isinstance(entry, str) or entry.count(":") != 1 or not entry.split(":")[1]:
-                self.fail(f"{where}: write entry '{entry}'", "write it as 'folder/file.py:Class.method' or 'folder/file.py:function'", str(entry))
+                self.fail(
+                    f"{where}: write entry '{entry}'",
+                    "write it as 'folder/file.py:Class.method' or 'folder/file.py:function'",
+                    str(entry),
+                )
         if raw.get("seconds", DEFAULT_SECONDS) <= 0:
             self.fail(f"{where}: seconds = {raw['seconds']}", "give a positive number of seconds", f"number = {number}")
         return Exercise(
@@ -192,7 +208,9 @@ class _Reader:
                 self.fail(f"{where}: unknown field '{key}'", mend, f"{key} =")
             wrong_bool = isinstance(value, bool) and known[key] is not bool
             if wrong_bool or not isinstance(value, known[key]):
-                self.fail(f"{where}: field '{key}' is {value!r}", "give it the type that the other entries have", f"{key} =")
+                self.fail(
+                    f"{where}: field '{key}' is {value!r}", "give it the type that the other entries have", f"{key} ="
+                )
         for key in known:
             if key not in raw and key not in OPTIONAL:
                 self.fail(f"{where}: field '{key}' is missing", f"add `{key} = …`", f"number = {raw.get('number')}")
@@ -202,7 +220,11 @@ class _Reader:
         for chapter in registry.chapters:
             for ex in chapter.exercises:
                 if ex.number in seen:
-                    self.fail(f"exercise {ex.number} is declared twice", "numbers are stable and unique", f"number = {ex.number}")
+                    self.fail(
+                        f"exercise {ex.number} is declared twice",
+                        "numbers are stable and unique",
+                        f"number = {ex.number}",
+                    )
                 seen[ex.number] = ex.slug
                 for path in ex.targets:
                     if path not in chapter.own_files:
@@ -216,20 +238,40 @@ class _Reader:
         for chapter in registry.chapters:
             for path in chapter.new:
                 if path in home:
-                    self.fail(f"{path} is new in chapters {home[path]} and {chapter.number}", "put it under `modified` in the later one", path)
+                    self.fail(
+                        f"{path} is new in chapters {home[path]} and {chapter.number}",
+                        "put it under `modified` in the later one",
+                        path,
+                    )
                 home[path] = chapter.number
         for chapter in registry.chapters:
             for path in chapter.modified:
                 if home.get(path, 99) >= chapter.number:
-                    self.fail(f"chapter {chapter.number} modifies {path}, which no earlier chapter adds", "put it under `new`", path)
+                    self.fail(
+                        f"chapter {chapter.number} modifies {path}, which no earlier chapter adds",
+                        "put it under `new`",
+                        path,
+                    )
             for path in chapter.early:
                 if home.get(path, -1) <= chapter.number:
-                    self.fail(f"chapter {chapter.number} brings {path} in early, but no later chapter adds it", "name it under `new` in its home chapter", path)
+                    self.fail(
+                        f"chapter {chapter.number} brings {path} in early, but no later chapter adds it",
+                        "name it under `new` in its home chapter",
+                        path,
+                    )
             for entry in chapter.changes:
                 if entry.split(":")[0] not in chapter.modified:
-                    self.fail(f"chapter {chapter.number}: changes names '{entry}', whose file is not under `modified`", "add the file there or drop the entry", entry)
+                    self.fail(
+                        f"chapter {chapter.number}: changes names '{entry}', whose file is not under `modified`",
+                        "add the file there or drop the entry",
+                        entry,
+                    )
             if not chapter.planned and not chapter.own_files:
-                self.fail(f"chapter {chapter.number} has no files", "fill `new` or `modified`, or set `planned = true`", chapter.slug)
+                self.fail(
+                    f"chapter {chapter.number} has no files",
+                    "fill `new` or `modified`, or set `planned = true`",
+                    chapter.slug,
+                )
 
     def fail(self, what: str, mend: str, needle: str | None = None) -> None:
         line = next((i for i, text in enumerate(self.lines, 1) if needle and needle in text), None)

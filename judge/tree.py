@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +73,9 @@ def snapshot(registry: Registry, chapter: Chapter) -> dict[str, str]:
                 raise skeleton.SkeletonError(f"exercise {exercise.number}: {path}: {error}") from None
             for name in wanted:
                 if name in todos.setdefault(path, {}):
-                    raise skeleton.SkeletonError(f"exercise {exercise.number}: {path}:{name} belongs to another exercise too")
+                    raise skeleton.SkeletonError(
+                        f"exercise {exercise.number}: {path}:{name} belongs to another exercise too"
+                    )
                 todos[path][name] = todo(exercise)
     for path, names in todos.items():
         files[path] = skeleton.stub(files[path], names)
@@ -91,13 +94,17 @@ def read_source(path: Path, shown: str, asked_for: str) -> str:
     except OSError:
         near = sorted(p.name for p in path.parent.glob(f"*{path.stem}*")) if path.parent.is_dir() else []
         lines = (f"In that folder: {', '.join(near)}.",) if near else ()
-        raise SourceProblem(shown, f"expected the file {shown}, and it is not there", (*lines, restore), "missing-file") from None
+        raise SourceProblem(
+            shown, f"expected the file {shown}, and it is not there", (*lines, restore), "missing-file"
+        ) from None
     if stat.S_ISLNK(info.st_mode):
         raise SourceProblem(shown, f"{shown} is a link; the judge reads regular files only", (restore,))
     if not stat.S_ISREG(info.st_mode):
         raise SourceProblem(shown, f"{shown} is not a regular file", (restore,))
     if info.st_size > MAX_SOURCE_BYTES:
-        raise SourceProblem(shown, f"{shown} has {info.st_size:,} bytes; a source file has at most {MAX_SOURCE_BYTES:,}")
+        raise SourceProblem(
+            shown, f"{shown} has {info.st_size:,} bytes; a source file has at most {MAX_SOURCE_BYTES:,}"
+        )
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -111,7 +118,9 @@ def parse_source(data: bytes, shown: str, asked_for: str) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise SourceProblem(shown, f"{shown}:{line} is not UTF-8 (byte 0x{data[error.start]:02x})", ("Save the file as UTF-8.",)) from None
+        raise SourceProblem(
+            shown, f"{shown}:{line} is not UTF-8 (byte 0x{data[error.start]:02x})", ("Save the file as UTF-8.",)
+        ) from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
@@ -121,7 +130,11 @@ def parse_source(data: bytes, shown: str, asked_for: str) -> str:
         raise SourceProblem(shown, f"{shown} is empty", (restore,))
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(("<<<<<<< ", ">>>>>>> ")) or line == "=======":
-            raise SourceProblem(shown, f"{shown}:{number} holds a merge marker", (line[:60], "^" * min(7, len(line)), "Settle the conflict, then delete the markers."))
+            raise SourceProblem(
+                shown,
+                f"{shown}:{number} holds a merge marker",
+                (line[:60], "^" * min(7, len(line)), "Settle the conflict, then delete the markers."),
+            )
     try:
         ast.parse(text)
     except SyntaxError as error:
@@ -136,7 +149,9 @@ def _caret(shown: str, error: SyntaxError) -> tuple[str, tuple[str, ...]]:
     cut = len(text) - len(text.lstrip())
     column = max((error.offset or 1) - 1 - cut, 0)
     start = max(0, column - 60)
-    kind = {"IndentationError": "indentation error", "TabError": "tabs and spaces are mixed"}.get(type(error).__name__, "syntax error")
+    kind = {"IndentationError": "indentation error", "TabError": "tabs and spaces are mixed"}.get(
+        type(error).__name__, "syntax error"
+    )
     lines = (text.strip()[start : start + 76], " " * (column - start) + "^") if text.strip() else ()
     return f"{shown}:{error.lineno}: {kind}: {error.msg}", lines
 
@@ -177,12 +192,26 @@ def assemble(
             source = read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
         tree.judged[path] = shown
         wanted = skeleton.expand(files[path], names)
+        _require_names(source, wanted, shown)
         done = done or not all(skeleton.is_stub(source, name) for name in wanted)
         files[path] = _fill_stubs(source, files[path], path, chapter, tree, skip=exercise.number)
     tree.attempted = done
     if not overrides:
         tree.ignored = _edited(chapter, pristine, skip=exercise)
     return tree
+
+
+def _require_names(source: str, wanted: tuple[str, ...], shown: str) -> None:
+    """Every name that the exercise asks for is there; a renamed one is guessed from what is."""
+    for name in wanted:
+        if skeleton.binds(source, name):
+            continue
+        defined = list(skeleton.symbols(source))
+        prefix = name.rpartition(".")[0]
+        nearby = [other for other in defined if other.rpartition(".")[0] == prefix]
+        near = difflib.get_close_matches(name, nearby, 1, 0.5)
+        line = f"Did you mean to call your {near[0]} {name}?" if near else f"It defines {', '.join(nearby[:8]) or 'nothing'}."
+        raise SourceProblem(shown, f"expected {name} in {shown}; it is not there", (line,), "missing-name")
 
 
 def _edited(chapter: Chapter, pristine: dict[str, str], skip: Exercise) -> list[str]:
@@ -220,8 +249,14 @@ def _lay_learners_files(registry: Registry, upto: Chapter, tree: Assembled) -> N
                 _lay_file(tree, path, mine, theirs, names, shown, exercise)
 
 
-def _lay_file(tree: Assembled, path: str, mine: str, theirs: str, names: tuple[str, ...], shown: str, exercise: Exercise) -> None:
-    written = [name for name in skeleton.expand(theirs, names) if name in skeleton.symbols(mine) and not skeleton.is_stub(mine, name)]
+def _lay_file(
+    tree: Assembled, path: str, mine: str, theirs: str, names: tuple[str, ...], shown: str, exercise: Exercise
+) -> None:
+    written = [
+        name
+        for name in skeleton.expand(theirs, names)
+        if name in skeleton.symbols(mine) and not skeleton.is_stub(mine, name)
+    ]
     unwritten = [name for name in skeleton.expand(theirs, names) if name not in written]
     tree.filled += [f"{exercise.number} {name}" for name in unwritten]
     if not written:
@@ -232,7 +267,11 @@ def _lay_file(tree: Assembled, path: str, mine: str, theirs: str, names: tuple[s
         if skeleton.same(theirs, current, name):  # not changed again by a chapter in between
             current = skeleton.replace(current, name, skeleton.text_of(mine, name))
             tree.judged[path] = shown
-    extra = "".join("\n\n" + skeleton.text_of(mine, name) for name in helpers if "." not in name and name not in skeleton.symbols(current))
+    extra = "".join(
+        "\n\n" + skeleton.text_of(mine, name)
+        for name in helpers
+        if "." not in name and name not in skeleton.symbols(current)
+    )
     tree.files[path] = skeleton.overlay(current, _imports(mine)) + extra
 
 
@@ -260,7 +299,9 @@ def learners_chapter(registry: Registry, chapter: Chapter) -> Assembled:
     return tree
 
 
-def _fill_stubs(source: str, reference_source: str, path: str, chapter: Chapter, tree: Assembled, skip: int | None = None) -> str:
+def _fill_stubs(
+    source: str, reference_source: str, path: str, chapter: Chapter, tree: Assembled, skip: int | None = None
+) -> str:
     """Take the symbols that are still skeletons from the reference, except those of exercise `skip`."""
     for exercise in chapter.exercises:
         if exercise.number == skip or path not in exercise.targets:

@@ -30,7 +30,7 @@ SEVERITY = (
 
 # Kinds of diagnosis, the most urgent first: what a good teacher would mention first.
 KINDS = (
-    "judge-error", "missing-file", "cannot-import", "missing-name", "memory", "timeout", "not-attempted", "exited", "output", "processes",
+    "judge-error", "missing-file", "cannot-import", "missing-name", "memory", "timeout", "not-attempted", "exited", "killed-parent", "output", "processes",
     "malformed", "exception", "type", "shape", "dtype", "mistake", "divergence", "mismatch", "skipped",
 )  # fmt: skip
 
@@ -105,6 +105,9 @@ def choose(checks: list[Check]) -> Check | None:
     def rank(check: Check) -> tuple[int, int]:
         kind = check.diagnosis.kind
         hard = check.status in (Status.JUDGE_ERROR, Status.MEMORY, Status.TIMEOUT)
-        return (0 if hard else 1 if check.status in (Status.ERROR, Status.FAIL) else 2, KINDS.index(kind) if kind in KINDS else len(KINDS))
+        return (
+            0 if hard else 1 if check.status in (Status.ERROR, Status.FAIL) else 2,
+            KINDS.index(kind) if kind in KINDS else len(KINDS),
+        )
 
     return min(failed, key=rank, default=None)

@@ -62,7 +62,9 @@ def keep_top_k(scores: np.ndarray, k: int, mistake: str | None = None, order: np
     return np.where(scores < np.sort(scores)[-k], -np.inf, scores)
 
 
-def keep_top_p(scores: np.ndarray, top_p: float, mistake: str | None = None, order: np.ndarray | None = None) -> np.ndarray:
+def keep_top_p(
+    scores: np.ndarray, top_p: float, mistake: str | None = None, order: np.ndarray | None = None
+) -> np.ndarray:
     """The smallest set of most likely tokens with a mass of at least `top_p` stays; at least one."""
     if top_p >= 1.0 and mistake != "top-p-one-is-greedy":
         return scores

@@ -156,7 +156,9 @@ def _json(text: bytes) -> Any:
         raise WireError(f"a frame with the constant {constant}")
 
     try:
-        return json.loads(text.decode("utf-8", "surrogatepass"), object_pairs_hook=refuse_duplicates, parse_constant=refuse)
+        return json.loads(
+            text.decode("utf-8", "surrogatepass"), object_pairs_hook=refuse_duplicates, parse_constant=refuse
+        )
     except (ValueError, RecursionError) as error:
         raise WireError(f"a frame that cannot be read: {type(error).__name__}") from None
 
@@ -180,7 +182,9 @@ def parse_safetensors(blob: bytes) -> dict[str, dict]:
         try:
             code, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
             sound = code in ITEM_SIZES and len(shape) <= 16 and all(type(n) is int and 0 <= n < 1 << 40 for n in shape)
-            sound = sound and type(begin) is int and begin == position and type(end) is int and begin <= end <= len(data)
+            sound = (
+                sound and type(begin) is int and begin == position and type(end) is int and begin <= end <= len(data)
+            )
             sound = sound and math.prod(shape) * ITEM_SIZES[code] == end - begin
         except (TypeError, KeyError, ValueError):
             sound = False

@@ -41,7 +41,9 @@ class Specimen:
     def complaint(self, verdict: Verdict) -> str | None:
         """What is wrong with the verdict that this file got, or None."""
         if self.right:
-            return None if verdict.status is Status.PASS else f"a right solution got '{verdict.status}': {_told(verdict)}"
+            return (
+                None if verdict.status is Status.PASS else f"a right solution got '{verdict.status}': {_told(verdict)}"
+            )
         status = self.header.get("status", "fail")
         if verdict.status != status:
             return f"got '{verdict.status}', want '{status}': {_told(verdict)}"
@@ -79,10 +81,14 @@ def specimens(exercise: Exercise) -> list[Specimen]:
     found = []
     for kind in ("wrong", "right"):
         for path in sorted((ROOT / "judge" / kind / str(exercise.number)).glob("*.py")):
-            header = wrong_header(path) if kind == "wrong" or path.read_text(encoding="utf-8").startswith("# /// ") else {}
+            header = (
+                wrong_header(path) if kind == "wrong" or path.read_text(encoding="utf-8").startswith("# /// ") else {}
+            )
             unknown = set(header) - FIELDS
             if unknown:
-                raise HeaderError(f"wrong/{exercise.number}/{path.name}: unknown header field {sorted(unknown)}; known are {sorted(FIELDS)}")
+                raise HeaderError(
+                    f"wrong/{exercise.number}/{path.name}: unknown header field {sorted(unknown)}; known are {sorted(FIELDS)}"
+                )
             if kind == "wrong" and "says" not in header and "kind" not in header and "mistake" not in header:
                 raise HeaderError(f'wrong/{exercise.number}/{path.name}: say what a teacher would say: # says = "…"')
             found.append(Specimen(exercise, path, kind == "right", header))

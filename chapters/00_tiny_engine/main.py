@@ -8,9 +8,10 @@ import psutil
 import torch
 from rich.console import Console
 from rich.table import Table
-from tiny_engine import KVCache, TinyEngine
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
+
+from tiny_engine import KVCache, TinyEngine
 
 MODEL = Path(__file__).resolve().parents[2] / "models" / "SmolLM2-135M-Instruct"
 PROMPT = "The capital of Italy is Rome. The capital of Spain is Madrid. The capital of France is"

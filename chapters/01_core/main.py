@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+
 from minisgl.core import Batch, Context, Req, SamplingParams, get_global_ctx, set_global_ctx
 
 COLUMNS = "{:<10}{:<5}{:>8}{:>8}{:>8}{:>8}{:>6}   {}"

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from transformers import AutoModelForCausalLM
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+from transformers.utils import logging
+
 from minisgl.core import Batch, Context, Req, SamplingParams, get_global_ctx, set_global_ctx
 from minisgl.kernel import apply_rope_inplace, rmsnorm, silu_and_mul
 from minisgl.layers import set_rope_device
 from minisgl.layers.rotary import build_cos_sin_cache, compute_inv_freq
 from minisgl.models import DecoderLayer, ModelConfig, RotaryConfig
-from transformers import AutoModelForCausalLM
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
-from transformers.utils import logging
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 

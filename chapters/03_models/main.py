@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import torch
 import torch.nn.functional as F
+
 from minisgl.core import Batch, Context, Req, SamplingParams, get_global_ctx, set_global_ctx
 from minisgl.layers import set_rope_device
 from minisgl.models import ModelConfig, create_model, load_model, load_weight
@@ -49,7 +50,6 @@ def last_logits(model, prompts: list[list[int]]) -> torch.Tensor:
 def compare_with_hf() -> None:
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
-
     logging.disable_progress_bar()
     print(f"{'':16}{'layers':>7}{'heads':>8}{'head_dim':>9}{'bias':>6}{'tied':>6}{'window':>8}{'experts':>8}"
           f"{'rope':>9}{'weights':>9}   largest difference of logits to HF")

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import torch
+
 from minisgl.core import Batch, Req, SamplingParams
 from minisgl.engine import Engine, EngineConfig
 from minisgl.utils.hf import load_tokenizer
@@ -41,7 +42,7 @@ def run_step(engine: Engine, reqs: list[Req], phase: str) -> int:
     return len(batch.input_ids)
 
 
-def generate(engine: Engine, prompts: list[list[int]], params: SamplingParams, verbose: bool = False) -> list[list[int]]:
+def generate(engine: Engine, prompts: list[list[int]], params: SamplingParams, verbose: bool = False) -> list[list]:
     """The new tokens of each prompt: one prefill for all, then decode steps until everyone has NUM_TOKENS."""
     reqs = make_requests(engine, prompts, params)
     for step in range(NUM_TOKENS):
@@ -57,7 +58,9 @@ def generate(engine: Engine, prompts: list[list[int]], params: SamplingParams, v
 def hugging_face(path: str, prompts: list[list[int]]) -> list[list[int]]:
     """What transformers generates, greedily, one prompt after the other."""
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
     model.generation_config.eos_token_id = None
     outputs = []

@@ -52,14 +52,9 @@ def logits(net, ids: list[int]) -> np.ndarray:
 
 
 def greedy(net, ids: list[int], steps: int) -> tuple[list[int], np.ndarray]:
-    """New tokens and their logits [steps, V]; EOS is a token like any other."""
-    import torch
-
-    ids, rows = torch.tensor([ids]), []
-    start, cache = ids.shape[1], None
+    """New tokens and their logits [steps, V], without a cache; EOS is a token like any other."""
+    ids, rows = list(ids), []
     for _ in range(steps):
-        out = net(ids if cache is None else ids[:, -1:], cache=cache, use_cache=True)
-        cache = out.cache if "cache" in out else out.past_key_values
-        rows.append(out.logits[0, -1].numpy())
-        ids = torch.cat([ids, out.logits[:, -1:].argmax(-1)], dim=1)
-    return ids[0, start:].tolist(), np.stack(rows)
+        rows.append(logits(net, ids)[-1])
+        ids.append(int(rows[-1].argmax()))
+    return ids[len(ids) - steps :], np.stack(rows)

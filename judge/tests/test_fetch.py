@@ -272,11 +272,15 @@ def hub() -> str:
 def test_a_hub_repository_is_downloaded_and_sealed(home: Path, hub: str) -> None:
     done = fetch(home, "acme/nano", HF_ENDPOINT=hub)
     assert done.returncode == 0, done.stderr
-    files = {p.name for p in (home / "nano").iterdir()} - {"SHA256SUMS", ".stamp.json"}
+    files = {p.name for p in (home / "nano").iterdir()} - {"SHA256SUMS", ".stamp.json", ".source"}
     assert files == {"config.json", "model.safetensors", "tokenizer.json"}
     assert (home / "nano" / "model.safetensors").read_bytes() == WEIGHTS
     assert "ok        nano" in fetch(home, "--check").stdout
-    assert fetch(home, "acme/nano", HF_ENDPOINT="http://127.0.0.1:9").stdout == "ok       nano\n"
+    gone = "http://127.0.0.1:9"
+    assert fetch(home, "acme/nano", HF_ENDPOINT=gone).stdout == "ok       nano\n"
+    assert fetch(home, "acme/nano", "--revision", COMMIT, HF_ENDPOINT=gone).stdout == "ok       nano\n"
+    assert fetch(home, "acme/nano", "--revision", "main", HF_ENDPOINT=hub).stdout.startswith("written  nano")
+    assert "holds acme/nano" in fetch(home, "other/nano", HF_ENDPOINT=hub).stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

@@ -20,7 +20,12 @@ import torch
 
 
 def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an int too large for a float
+        return False
 
 
 def _is_int(value: object) -> bool:
@@ -115,10 +120,8 @@ class Req:
         self.device_len = len(input_ids)
         self.max_device_len = len(input_ids) + output_len
         if not 0 <= self.cached_len < self.device_len <= self.max_device_len:
-            raise ValueError(
-                f"request {uid}: 0 <= cached_len < device_len <= max_device_len does not hold: "
-                f"{self.cached_len}, {self.device_len}, {self.max_device_len}"
-            )
+            got = f"{self.cached_len}, {self.device_len}, {self.max_device_len}"
+            raise ValueError(f"request {uid}: 0 <= cached_len < device_len <= max_device_len does not hold: {got}")
 
         # Room for every token the request can ever have, so that a new one is a write and not a copy of all before.
         self._tokens = torch.empty(self.max_device_len, dtype=torch.int32)
@@ -168,10 +171,8 @@ class Req:
         self._num_tokens += 1
 
     def __repr__(self) -> str:
-        return (
-            f"Req(uid={self.uid}, row={self.table_idx}, cached={self.cached_len}, "
-            f"device={self.device_len}, max={self.max_device_len})"
-        )
+        lengths = f"cached={self.cached_len}, device={self.device_len}, max={self.max_device_len}"
+        return f"Req(uid={self.uid}, row={self.table_idx}, {lengths})"
 
 
 @dataclass(eq=False)
@@ -240,10 +241,9 @@ class Batch:
 class Context:
     """What all layers of a process share, so that a model's forward() needs no argument.
 
-    page_size: tokens per page of the KV pool.
+    page_size: tokens per page of the KV pool. The others are set once the device and the memory are known:
     page_table: int32 [rows, max_seq_len], the pool's slot of each (row, position).
     attn_backend, moe_backend, kv_cache: who computes attention and experts, and where KV is kept.
-    These are set once the device and the memory are known.
     """
 
     page_size: int
@@ -262,9 +262,9 @@ class Context:
 
     @contextmanager
     def forward_batch(self, batch: Batch) -> Iterator[None]:
-        """Make batch the active one inside a `with` block, and none afterwards, also when the block raises.
+        """Make batch the active one inside a `with` block, and none afterwards, also when the block raises anything.
 
-        RuntimeError if another batch is active; that one then stays active.
+        Nothing changes before the block is entered. RuntimeError if a batch is active, even the same; it stays active.
         """
         if self._batch is not None:
             raise RuntimeError("a batch is active already: forward_batch cannot be nested")

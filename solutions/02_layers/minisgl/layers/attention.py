@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+
 from minisgl.core import get_global_ctx
 from minisgl.distributed import current_tp_info
 from minisgl.utils.misc import div_even
@@ -47,10 +48,9 @@ class AttentionLayer(StateLessOP):
         )
 
     def split_qkv(self, qkv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """qkv: [T, (Hq + 2 * Hkv) * D] -> q [T, Hq, D], k [T, Hkv, D], v [T, Hkv, D], contiguous copies.
+        """qkv: [T, (Hq + 2 * Hkv) * D] -> q [T, Hq, D], k [T, Hkv, D], v [T, Hkv, D], each contiguous.
 
         Hq and Hkv are this rank's numbers of heads. The columns are all queries, then all keys, then all values.
-        Copies, because q and k are changed in place afterwards.
         """
         q_size, kv_size = self._num_qo_heads * self._head_dim, self._num_kv_heads * self._head_dim
         parts = qkv.split([q_size, kv_size, kv_size], dim=-1)
@@ -58,7 +58,11 @@ class AttentionLayer(StateLessOP):
         return q, k, v
 
     def forward(self, qkv: torch.Tensor) -> torch.Tensor:
-        """qkv: [T, (Hq + 2 * Hkv) * D] of the active batch -> [T, Hq * D]."""
+        """qkv: [T, (Hq + 2 * Hkv) * D] of the active batch -> [T, Hq * D].
+
+        In this order: split_qkv; q_norm and k_norm, where there are any, over each head; the rotary embedding at
+        batch.positions; ctx.attn_backend.forward(q, k, v, layer_id, batch, window=window), which gives [T, Hq, D].
+        """
         ctx = get_global_ctx()
         q, k, v = self.split_qkv(qkv)
         if self._q_norm is not None:

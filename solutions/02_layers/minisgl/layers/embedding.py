@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import torch
 import torch.nn.functional as F
+
 from minisgl.core import get_global_ctx
 from minisgl.distributed import DistributedCommunicator, current_tp_info
 from minisgl.kernel import indexing

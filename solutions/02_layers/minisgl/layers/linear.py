@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
+
 from minisgl.distributed import DistributedCommunicator, current_tp_info
 from minisgl.utils.misc import div_even
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import torch
+
 from minisgl.kernel import fused_add_rmsnorm, rmsnorm
 
 from .base import BaseOP

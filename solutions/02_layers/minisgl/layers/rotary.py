@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+
 from minisgl.kernel import apply_rope_inplace
 
 from .base import StateLessOP

@@ -3,6 +3,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import torch
+
 from minisgl.layers import BaseOP
 
 

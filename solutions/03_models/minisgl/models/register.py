@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+
 from minisgl.layers import set_rope_device
 from minisgl.utils.torch_utils import torch_dtype
 

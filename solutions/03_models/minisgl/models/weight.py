@@ -9,6 +9,7 @@ allocate that weight once and read each part's bytes straight into its place in 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import torch
+
 from minisgl.distributed import DistributedInfo, current_tp_info
 from minisgl.utils.hf import download_hf_weight
 from minisgl.utils.misc import div_ceil, div_even
@@ -25,7 +27,7 @@ DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF1
 # Which weights are stacked into one, in this order.
 MERGED = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}
 MERGED_INTO = {part: merged for merged, parts in MERGED.items() for part in parts}
-EXPERT = re.compile(r"(?P<experts>.+\.experts)\.(?P<index>\d+)\.(?P<proj>\w+)\.weight")
+EXPERT = re.compile(r"(?P<experts>.+\.experts)\.(?P<index>\d+)\.\w+\.weight")
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,16 @@ def checkpoint_files(folder: Path) -> list[Path]:
 def read_header(file: Path) -> list[StoredTensor]:
     """The tensors of a safetensors file, in the order of their bytes; nothing but the header is read.
 
-    The header's entry "__metadata__" is no tensor. ValueError, naming the file, if the header does not fit into it, a
-    dtype is not in DTYPES, or the bytes of a tensor end after the file's.
+    The header's entry "__metadata__" is no tensor. ValueError, naming the file, if it does not hold a header, a dtype
+    is not in DTYPES, or a tensor's bytes do not fit its shape or end after the file does.
     """
     with file.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
         file_size = file.stat().st_size
-        if not 0 < size <= file_size - 8:
-            raise ValueError(f"{file}: not a safetensors file, or cut short")
-        header = json.loads(stream.read(size))
+        try:
+            header = json.loads(stream.read(size) if size <= file_size - 8 else "")
+        except ValueError as error:
+            raise ValueError(f"{file}: not a safetensors file, or cut short") from error
     header.pop("__metadata__", None)
 
     tensors = []
@@ -101,9 +104,10 @@ def read_header(file: Path) -> list[StoredTensor]:
         begin, end = entry["data_offsets"]
         if entry["dtype"] not in DTYPES:
             raise ValueError(f"{file}: {name} has the dtype {entry['dtype']}; known: {', '.join(DTYPES)}")
-        if 8 + size + end > file_size:
+        dtype, shape = DTYPES[entry["dtype"]], tuple(entry["shape"])
+        if end - begin != math.prod(shape) * dtype.itemsize or 8 + size + end > file_size:
             raise ValueError(f"{file}: cut short, the bytes of {name} are missing")
-        tensors.append(StoredTensor(name, file, DTYPES[entry["dtype"]], tuple(entry["shape"]), 8 + size + begin))
+        tensors.append(StoredTensor(name, file, dtype, shape, 8 + size + begin))
     return sorted(tensors, key=lambda tensor: tensor.offset)
 
 
@@ -115,17 +119,17 @@ def slot_of(name: str) -> Slot:
     The tensors of all experts of a layer become one, whose name has no `.weight`: `a.experts.7.up_proj.weight` is part
     1 of 2 of `a.experts.gate_up_proj`, expert 7; `a.experts.7.down_proj.weight` part 0 of 1 of `a.experts.down_proj`.
     """
+    expert = EXPERT.fullmatch(name)
+    stem, _, kind = name.rpartition(".")  # "a.q_proj", "weight"
+    path, dot, proj = stem.rpartition(".")  # "a", ".", "q_proj"
 
-    def stacked(proj: str) -> tuple[str, int, int]:
-        merged = MERGED_INTO.get(proj)
-        return (merged, MERGED[merged].index(proj), len(MERGED[merged])) if merged else (proj, 0, 1)
-
-    if match := EXPERT.fullmatch(name):
-        merged, place, places = stacked(match["proj"])
-        return Slot(f"{match['experts']}.{merged}", int(match["index"]), place, places)
-    *path, proj, kind = ("", "", *name.split("."))
-    merged, place, places = stacked(proj)
-    return Slot(".".join([*path, merged, kind]).lstrip("."), None, place, places)
+    merged, place, places = proj, 0, 1
+    if proj in MERGED_INTO:
+        merged = MERGED_INTO[proj]
+        place, places = MERGED[merged].index(proj), len(MERGED[merged])
+    if expert:
+        return Slot(f"{expert['experts']}.{merged}", int(expert["index"]), place, places)
+    return Slot(f"{path}{dot}{merged}.{kind}" if places > 1 else name, None, place, places)
 
 
 def plan_weights(tensors: list[StoredTensor]) -> dict[str, list[tuple[Slot, StoredTensor]]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
+
 from minisgl.utils.registry import Registry
 
 from .base import BaseCacheHandle, BaseKVCachePool, BasePrefixCache, InsertResult, SizeInfo

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import torch
+
 from minisgl.distributed import current_tp_info
 from minisgl.kernel import store_cache
 from minisgl.utils.misc import div_even
@@ -61,7 +62,11 @@ class MHAKVCache(BaseKVCachePool):
         slots: a slice where the slots follow each other: then the results are views and nothing is copied.
         Or an int tensor [n], in any order: then the rows are gathered.
         """
-        return self._k_slots[layer_id][slots], self._v_slots[layer_id][slots]
+        keys, values = self._k_slots[layer_id], self._v_slots[layer_id]
+        if isinstance(slots, slice):
+            return keys[slots], values[slots]
+        # Copies a row as a whole. keys[slots] gives the same, several times slower on a CPU.
+        return keys.index_select(0, slots), values.index_select(0, slots)
 
     @property
     def device(self) -> torch.device:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import torch
+
 from minisgl.core import Batch
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
+
 from minisgl.core import Batch, get_global_ctx
 from minisgl.models.config import ModelConfig
 

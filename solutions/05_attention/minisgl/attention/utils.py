@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+
 from minisgl.utils.device import to_device
 
 
@@ -18,7 +19,7 @@ def make_cu_seqlens(lens: Sequence[int], device: torch.device) -> torch.Tensor:
 
 
 def as_index(slots: torch.Tensor) -> slice | torch.Tensor:
-    """The cheapest index for some slots (int32 [n], n >= 1): a slice if they follow each other, else an int64 tensor.
+    """The cheapest index for some slots (int32 [n], n >= 1): a slice if they follow each other, else the tensor itself.
 
     With a slice the pool gives out a view; with a tensor it copies the rows, in every layer. Slots on a GPU are
     never turned into a slice: to look at them, the host would have to wait.
@@ -27,4 +28,4 @@ def as_index(slots: torch.Tensor) -> slice | torch.Tensor:
         first, last = int(slots[0]), int(slots[-1])
         if last - first == len(slots) - 1 and bool((slots.diff() == 1).all()):
             return slice(first, last + 1)
-    return slots.long()
+    return slots

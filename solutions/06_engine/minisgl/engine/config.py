@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
+
 from minisgl.distributed import DistributedInfo
 from minisgl.models.config import ModelConfig
 from minisgl.utils.hf import cached_load_hf_config

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
+
 from minisgl.attention import create_attention_backend
 from minisgl.core import Batch, Context, Req, SamplingParams, reset_global_ctx, set_global_ctx
-from minisgl.distributed import reset_tp_info, set_tp_info
+from minisgl.distributed import reset_tp_info, set_tp_info, try_get_tp_info
 from minisgl.kvcache import create_kvcache_pool
 from minisgl.layers import set_rope_device
 from minisgl.models import BaseLLMModel, ModelConfig, create_model, load_model
@@ -88,8 +89,14 @@ class Engine:
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        """Errors of config, checkpoint, device and memory come through, with nothing left behind."""
+        """Errors of config, checkpoint, device and memory come through, with nothing left behind.
+
+        RuntimeError if the process has an engine already.
+        """
+        if try_get_tp_info() is not None:
+            raise RuntimeError("this process has an engine already: call its shutdown() first")
         self.config = config
+        self.device: torch.device | None = None
         self._threads_before = torch.get_num_threads()
         self._closed = False
         self.graph_runner: GraphRunner | None = None
@@ -162,21 +169,14 @@ class Engine:
             is_moe=model_config.is_moe,
             cuda_graph_bs=config.cuda_graph_bs,
             cuda_graph_max_bs=config.cuda_graph_max_bs,
-            free_memory=get_free_memory(self.device),
+            free_memory=free_before,
             max_seq_len=max_len,
             vocab_size=model_config.vocab_size,
             dtype=self.dtype,
             dummy_req=self.dummy_req,
         )
-        logger.info_rank0(
-            "%s in %s on %s: %d pages of %d tokens, %.2f GiB of KV",
-            model_config.architectures[0],
-            str(self.dtype).removeprefix("torch."),
-            self.device,
-            self.num_pages,
-            config.page_size,
-            self.num_pages * bytes_per_page / GIB,
-        )
+        kv_gib = self.num_pages * bytes_per_page / GIB
+        logger.info_rank0("%s on %s, KV %.2f GiB, %d pages", self.dtype, self.device, kv_gib, self.num_pages)
 
     @torch.inference_mode()
     def prepare_batch(self, batch: Batch) -> BatchSamplingArgs:
@@ -208,8 +208,8 @@ class Engine:
         Then each real request's complete_one() counts the new token, though nobody knows it yet.
         If the forward pass or the sampler raises, no request has changed.
 
-        The host does not wait: see ForwardOutput. A row whose logits are not finite gets -1 on the host: the caller must
-        end that request. On the device it is token 0, which a step that runs already can read without harm.
+        The host does not wait: see ForwardOutput. A row whose logits are not finite gets -1 on the host: the caller
+        must end that request. On the device it is token 0, which a step that runs already can read without harm.
         """
         if self.graph_runner.can_use_cuda_graph(batch):
             logits = self.graph_runner.replay(batch)
@@ -231,7 +231,7 @@ class Engine:
         self._closed = True
         if self.graph_runner is not None:
             self.graph_runner.destroy_cuda_graphs()
-        if dist.is_initialized():
+        if self.config.tp_info.size > 1 and dist.is_initialized():
             dist.destroy_process_group()
         reset_global_ctx()
         reset_tp_info()
@@ -240,8 +240,8 @@ class Engine:
         # Whoever still holds the engine must not hold its memory.
         for name in ("graph_runner", "model", "kv_cache", "page_table", "attn_backend", "sampler", "ctx"):
             setattr(self, name, None)
-        if torch.cuda.is_initialized():
-            set_stream(torch.cuda.default_stream())
+        if self.device is not None and is_cuda(self.device):
+            set_stream(torch.cuda.default_stream(self.device))
             torch.cuda.empty_cache()
 
     def _set_cpu_threads(self) -> None:

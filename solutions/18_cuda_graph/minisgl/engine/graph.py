@@ -3,8 +3,8 @@
 A recorded step reads and writes fixed addresses. So the inputs lie in buffers that stay where they are; before a
 replay the real batch is copied into them, padded with the dummy request to the next captured size.
 
-Where there is no GPU, EmulatedGraph runs the same step again over the same buffers. It gains no time, but it sees what a
-replay would see and nothing else: an input that was not copied is stale there too.
+Where there is no GPU, EmulatedGraph runs the same step again over the same buffers. It gains no time, but it sees what
+a replay would see and nothing else: an input that was not copied is stale there too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
+
 from minisgl.core import Batch, Req, get_global_ctx
 from minisgl.models import BaseLLMModel
 from minisgl.utils.device import Stream, is_cuda, synchronize

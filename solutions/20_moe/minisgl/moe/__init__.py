@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 
 import torch
+
 from minisgl.utils.registry import Registry
 
 from .base import BaseMoeBackend

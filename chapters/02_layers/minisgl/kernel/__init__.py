@@ -1,0 +1,3 @@
+from .torch_ops import apply_rope_inplace, fused_add_rmsnorm, indexing, rmsnorm, silu_and_mul, store_cache
+
+__all__ = ["apply_rope_inplace", "fused_add_rmsnorm", "indexing", "rmsnorm", "silu_and_mul", "store_cache"]

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .base import BaseCacheHandle, BasePrefixCache, InsertResult, SizeInfo
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveCacheHandle(BaseCacheHandle):
+    """The empty prefix."""
+
+    empty: torch.Tensor  # int32 [0], on the cache's device
+
+    def get_matched_indices(self) -> torch.Tensor:
+        return self.empty
+
+
+class NaivePrefixCache(BasePrefixCache):
+    """A prefix cache that remembers nothing: every request computes its whole prompt.
+
+    It keeps the contract all the same, so that the scheduler need not know which cache it has. It holds no slots, but
+    it counts the locks: a request that unlocks twice, or never, is a mistake with any cache, and shows here first.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._empty = torch.empty(0, dtype=torch.int32, device=device)
+        self._locks: dict[BaseCacheHandle, int] = {}  # handle -> how often it is locked, always >= 1
+
+    def match_prefix(self, input_ids: torch.Tensor) -> NaiveCacheHandle:
+        """A new handle of length 0, whatever input_ids is."""
+        raise NotImplementedError("TODO 172: The contract of a prefix cache, kept by one that remembers nothing")
+
+    def insert_prefix(self, input_ids: torch.Tensor, indices: torch.Tensor) -> InsertResult:
+        """Takes nothing: cached_len 0 and a new handle of length 0, so every slot stays with the caller.
+
+        ValueError if input_ids and indices have different lengths.
+        """
+        raise NotImplementedError("TODO 172: The contract of a prefix cache, kept by one that remembers nothing")
+
+    def lock_handle(self, handle: BaseCacheHandle, unlock: bool = False) -> None:
+        """Count one lock of this very handle more, or with unlock=True one less.
+
+        RuntimeError for an unlock of a handle that is not locked; nothing changes then.
+        """
+        raise NotImplementedError("TODO 172: The contract of a prefix cache, kept by one that remembers nothing")
+
+    def evict(self, size: int) -> torch.Tensor:
+        """An empty int32 tensor for size 0. There is nothing to forget: RuntimeError if size > 0, ValueError if < 0."""
+        raise NotImplementedError("TODO 172: The contract of a prefix cache, kept by one that remembers nothing")
+
+    def reset(self) -> torch.Tensor:
+        """An empty int32 tensor. RuntimeError while a handle is locked: its request would read freed slots."""
+        if self._locks:
+            raise RuntimeError(f"cannot reset: {len(self._locks)} handles are locked")
+        return self._empty
+
+    @property
+    def size_info(self) -> SizeInfo:
+        """Zero evictable and zero protected tokens."""
+        return SizeInfo(evictable_size=0, protected_size=0)
+
+    def check_integrity(self) -> None:
+        """RuntimeError if a recorded lock count is not positive or a locked handle claims cached tokens."""
+        raise NotImplementedError("TODO 172: The contract of a prefix cache, kept by one that remembers nothing")

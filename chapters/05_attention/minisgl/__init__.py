@@ -1,0 +1,1 @@
+"""minisgl: a small engine that serves large language models."""

@@ -1,0 +1,13 @@
+# /// wrong
+# says = "Between the two thresholds your frequencies jump; they should change over from divided to kept linearly with the number of turns."
+# ///
+def rope_frequencies(head_dim, rope):
+    exponents = torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim
+    frequencies = 1.0 / rope["rope_theta"] ** exponents
+    if rope["rope_type"] == "default":
+        return frequencies
+    if rope["rope_type"] != "llama3":
+        raise ValueError(rope["rope_type"])
+    low, high, factor = rope["low_freq_factor"], rope["high_freq_factor"], rope["factor"]
+    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    return torch.where(turns >= high, frequencies, frequencies / factor)

@@ -1,0 +1,9 @@
+# /// wrong
+# says = "Cosines and sines are swapped: the first half of a table row holds the cosines."
+# ///
+def apply_rope_inplace(positions, q, k, cos_sin_cache):
+
+    sin, cos = cos_sin_cache[positions].unsqueeze(1).chunk(2, dim=-1)
+    for x in (q, k):
+        first, second = x.float().chunk(2, dim=-1)
+        x.copy_(torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1))

@@ -1,0 +1,15 @@
+# /// wrong
+# says = "You round the bounds of the ramp always; truncate = False asks for them as they are."
+# ///
+def yarn_inv_freq(inv_freq, dim, base, scaling):
+    factor, original_len = scaling["factor"], scaling["original_max_position_embeddings"]
+
+    def index_of(turns):
+        return dim * math.log(original_len / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    low = max(math.floor(index_of(scaling.get("beta_fast") or 32)), 0)
+    high = min(math.ceil(index_of(scaling.get("beta_slow") or 1)), dim - 1)
+    if low == high:
+        high += 0.001
+    ramp = ((torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
+    return inv_freq / factor * ramp + inv_freq * (1 - ramp)
