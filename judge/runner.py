@@ -111,6 +111,7 @@ class Collector:
         self.checks: list[Check] = []
         self.collected: list[str] = []
         self.broken: list[str] = []
+        self.interrupted = False
 
     def fixtures(self) -> type:
         import pytest
@@ -149,6 +150,9 @@ class Collector:
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
             self.broken.append(str(report.longrepr)[-800:])
+
+    def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
+        self.interrupted = True
 
     def pytest_runtest_setup(self, item: Any) -> None:
         self._tree.answered = False
@@ -304,6 +308,8 @@ def _run_pytest(file: Path, collector: Collector) -> None:
     sink = io.StringIO()
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         pytest.main([*arguments, str(file)], plugins=[collector, collector.fixtures()()])
+    if collector.interrupted:
+        raise KeyboardInterrupt
 
 
 def _account(wanted: list[str], collector: Collector, names: dict[str, str]) -> list[Check]:

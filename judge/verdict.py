@@ -30,7 +30,8 @@ SEVERITY = (
 
 # Kinds of diagnosis, the most urgent first: what a good teacher would mention first.
 KINDS = (
-    "judge-error", "missing-file", "cannot-import", "missing-name", "memory", "timeout", "not-attempted", "exited", "killed-parent", "output", "processes",
+    "judge-error", "missing-file", "cannot-import", "missing-name", "memory", "timeout", "not-attempted", "exited", "killed-parent", "output",
+    "processes",
     "malformed", "exception", "type", "shape", "dtype", "mistake", "divergence", "mismatch", "skipped",
 )  # fmt: skip
 

@@ -77,7 +77,11 @@ def test_a_lingering_fork_and_a_daemon_are_ended(judge, registry, solution):
     assert verdict.status is Status.PASS
     own = judge.sandbox.own
     time.sleep(0.1)
-    left = [p for p in psutil.Process(judge.sandbox.child.process.pid).children(recursive=True) if p.pid not in own and p.status() != "zombie"]
+    left = [
+        p
+        for p in psutil.Process(judge.sandbox.child.process.pid).children(recursive=True)
+        if p.pid not in own and p.status() != "zombie"
+    ]
     assert left == []
 
 
@@ -119,14 +123,22 @@ def test_crlf_and_bom(judge, registry, solution):
 
 
 def test_a_renamed_function(judge, registry, solution):
-    verdict = verdict_on(judge, registry, solution.replace("def sample_torch(", "def sample_pytorch(").replace("return sample_torch(", "return sample_pytorch("))
+    verdict = verdict_on(
+        judge,
+        registry,
+        solution.replace("def sample_torch(", "def sample_pytorch(").replace(
+            "return sample_torch(", "return sample_pytorch("
+        ),
+    )
     assert (verdict.status, verdict.diagnosis.kind) == (Status.ERROR, "missing-name")
     assert "expected sample_torch" in verdict.diagnosis.headline
     assert "sample_pytorch" in verdict.diagnosis.lines[0]
 
 
 def test_a_missing_import_names_the_line(judge, registry, solution):
-    verdict = verdict_on(judge, registry, solution.replace("import torch\n", "import torch\nimport no_such_module\n", 1))
+    verdict = verdict_on(
+        judge, registry, solution.replace("import torch\n", "import torch\nimport no_such_module\n", 1)
+    )
     assert (verdict.status, verdict.diagnosis.kind) == (Status.ERROR, "cannot-import")
     assert "no_such_module" in verdict.diagnosis.headline
 
@@ -141,7 +153,11 @@ def test_prints_are_not_graded(judge, registry, solution):
 def test_reading_the_solution_is_refused(judge, registry, solution):
     from judge.steps import ROOT
 
-    for line in (f"open({str(ROOT / 'steps.toml')!r}).read()", f"open({str(ROOT / 'written')!r}, 'w')", "import transformers.models.llama.modeling_llama"):
+    for line in (
+        f"open({str(ROOT / 'steps.toml')!r}).read()",
+        f"open({str(ROOT / 'written')!r}, 'w')",
+        "import transformers.models.llama.modeling_llama",
+    ):
         verdict = verdict_on(judge, registry, in_sample(solution, line), seconds=60)
         assert verdict.status is Status.ERROR, line
     assert not (ROOT / "written").exists()

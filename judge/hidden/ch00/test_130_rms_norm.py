@@ -17,6 +17,7 @@ VARIANTS = (
 def normalise(cases, dtype="float32"):
     """rms_norm of each case, and whether its arguments are what they were."""
     import torch
+
     from tiny_engine import rms_norm
 
     rows = []

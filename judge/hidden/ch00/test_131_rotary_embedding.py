@@ -41,6 +41,7 @@ def frequencies(cases):
 def turn(cases, dtype="float32"):
     """apply_rope of each case, and whether its arguments are what they were."""
     import torch
+
     from tiny_engine import apply_rope
 
     rows = []

@@ -20,6 +20,7 @@ def walk(requests):
     The value of a note is False if the step raised RuntimeError, another exception's name, or True.
     """
     import torch
+
     from minisgl.core import Req, SamplingParams
 
     forms = {
@@ -71,8 +72,9 @@ def walk(requests):
 def many_appends(length, count):
     """Append to a long request, and count the elements that torch reads or creates while doing so."""
     import torch
-    from minisgl.core import Req, SamplingParams
     from torch.overrides import TorchFunctionMode
+
+    from minisgl.core import Req, SamplingParams
 
     class Counter(TorchFunctionMode):
         moved = 0

@@ -19,6 +19,7 @@ GREEDY = [  # parameters, is_greedy
     ({"temperature": 0.3, "top_k": 2}, False),
     ({"temperature": 1e-6, "top_p": 0.01}, False),
     ({"temperature": 1.0, "top_p": 0.0}, False),
+    ({"temperature": 1.0, "max_tokens": 1, "seed": 0}, False),
     ({"temperature": 2, "min_p": 1.0}, False),
 ]
 

@@ -8,9 +8,9 @@ from judge import expect
 
 def straight():
     """Two batches, one after another, in one context, with managers that were made beforehand."""
-    from minisgl.core import Batch, Context, Req, SamplingParams
-
     import torch
+
+    from minisgl.core import Batch, Context, Req, SamplingParams
 
     def batch(uid):
         return Batch([Req(torch.arange(3, dtype=torch.int32), 0, 0, 4, uid, SamplingParams())], "prefill")
@@ -46,9 +46,9 @@ def raising(kinds):
     """A block that raises, for each kind of exception: is it passed on, and what is active afterwards?"""
     import builtins
 
-    from minisgl.core import Batch, Context, Req, SamplingParams
-
     import torch
+
+    from minisgl.core import Batch, Context, Req, SamplingParams
 
     class Odd(BaseException):
         pass
@@ -66,7 +66,7 @@ def raising(kinds):
         except BaseException as caught:
             row["passed on"] = "the same" if caught is error else type(caught).__name__
         try:
-            ctx.batch
+            _ = ctx.batch
             row["afterwards"] = "a batch is active"
         except NotImplementedError:
             raise
@@ -92,7 +92,7 @@ def raising(kinds):
         with ctx.forward_batch(batch()):
             break
     try:
-        ctx.batch
+        _ = ctx.batch
         early = "a batch is active"
     except RuntimeError:
         early = "none"
@@ -101,9 +101,9 @@ def raising(kinds):
 
 def nested(same):
     """A second batch (or the same one) inside the block of the first, caught there."""
-    from minisgl.core import Batch, Context, Req, SamplingParams
-
     import torch
+
+    from minisgl.core import Batch, Context, Req, SamplingParams
 
     def batch(uid):
         return Batch([Req(torch.arange(3, dtype=torch.int32), 0, 0, 4, uid, SamplingParams())], "prefill")
@@ -144,9 +144,9 @@ def nested(same):
 
 def two_contexts():
     """Two contexts at once, each with a batch of its own; and the global one, as the layers see it."""
-    from minisgl.core import Batch, Context, Req, SamplingParams, get_global_ctx, reset_global_ctx, set_global_ctx
-
     import torch
+
+    from minisgl.core import Batch, Context, Req, SamplingParams, get_global_ctx, reset_global_ctx, set_global_ctx
 
     def batch(uid):
         return Batch([Req(torch.arange(3, dtype=torch.int32), 0, 0, 4, uid, SamplingParams())], "prefill")
@@ -182,9 +182,9 @@ def two_contexts():
 
 def many(count):
     """Many forward passes, some of which fail; how often was the right batch active, and how often none between?"""
-    from minisgl.core import Batch, Context, Req, SamplingParams
-
     import torch
+
+    from minisgl.core import Batch, Context, Req, SamplingParams
 
     ctx, right, between = Context(page_size=1), 0, 0
     req = Req(torch.arange(3, dtype=torch.int32), 0, 0, 4, 1, SamplingParams())
@@ -200,7 +200,7 @@ def many(count):
         except (ValueError, RuntimeError):
             pass
         try:
-            ctx.batch
+            _ = ctx.batch
         except NotImplementedError:
             raise
         except RuntimeError:

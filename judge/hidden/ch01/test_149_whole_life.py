@@ -10,9 +10,10 @@ from judge import expect
 def packed(batches):
     """host_positions and host_input_ids of batches; each batch is {"reqs": [...], "dummies": [...], "phase": ...}.
 
-    A request is (ids, cached_len, output_len, steps, uid): `steps` of "complete" and token ids to append come first.
+    A request is (ids, cached_len, output_len, steps): `steps` of "complete" and token ids to append come first.
     """
     import torch
+
     from minisgl.core import Batch, Req, SamplingParams
 
     def make(row, uid):
@@ -55,6 +56,7 @@ def lives(requests, order, lag):
     step late, from a copy on the "device"; the ids then come from there.
     """
     import torch
+
     from minisgl.core import Batch, Context, Req, SamplingParams, get_global_ctx, reset_global_ctx, set_global_ctx
 
     ctx = Context(page_size=1)
@@ -98,7 +100,7 @@ def lives(requests, order, lag):
         batch = Batch(batch_reqs, "prefill" if arrived else "decode")
         batch.positions = batch.host_positions()
         rows = torch.cat([torch.full((r.extend_len,), r.table_idx, dtype=torch.int64) for r in batch.padded_reqs])
-        if not (rows.shape == batch.positions.shape):
+        if rows.shape != batch.positions.shape:
             reset_global_ctx()
             return {"stopped": f"step {step}: {len(batch.positions)} positions for {len(rows)} tokens"}
         if lag:
@@ -290,12 +292,14 @@ def test_new_tensors(tree):
     """Both give a new int32 tensor each time, and leave the requests as they are"""
     entries = [ONE, MIXED, DECODE]
     got = tree.run(packed, batches=entries)
-    for answer, entry in zip(got, entries, strict=True):
-        for key, want in (("host_positions", want_positions(entry)), ("host_input_ids", want_ids(entry))):
-            expect.is_tensor(answer[key], f"{key}()", shape=want.shape, dtype="int32")
-            overwritten = {"view-of-the-request": lambda again: bool((again == -7).any())}
-            expect.close(answer.get(f"{key} again"), want, atol=0.0, name=f"{key}() after the first result was overwritten", suspects=overwritten)
-        expect.that(answer["unchanged"], "a request has changed, because the result shares memory with it", mistake="view-of-the-request")
+    overwritten = {"view-of-the-request": lambda again: bool((again == -7).any())}
+    for key, want_of, mistakes in (("host_positions", want_positions, POSITION_MISTAKES), ("host_input_ids", want_ids, ID_MISTAKES)):
+        compare(got, entries, key, want_of, mistakes, f"{key}()")
+        for answer, entry in zip(got, entries, strict=True):
+            name = f"{key}(), called again after its first result was overwritten,"
+            expect.close(answer.get(f"{key} again"), want_of(entry), atol=0.0, name=name, axes=("token",), dtype="int32", suspects=overwritten)
+    shared = "a request has changed, because the result shares memory with it"
+    expect.that(all(answer["unchanged"] for answer in got), shared, mistake="view-of-the-request")
 
 
 def test_whole_lives(tree, seeds):

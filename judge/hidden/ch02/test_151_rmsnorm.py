@@ -13,6 +13,7 @@ EPS = 1e-2  # large enough to be seen: the rows below have mean squares from 1e-
 def norms(x, weight, eps, dtypes=("float32",)):
     """rmsnorm of x in each dtype, and whether it left x as it was."""
     import torch
+
     from minisgl.kernel import rmsnorm
 
     outs, unchanged = [], True
@@ -27,6 +28,7 @@ def norms(x, weight, eps, dtypes=("float32",)):
 def fused(x, residual, weight, eps, dtype="float32"):
     """What x and residual hold after fused_add_rmsnorm; the two tensors themselves are looked at, not a result."""
     import torch
+
     from minisgl.kernel import fused_add_rmsnorm
 
     x, residual, weight = (t.to(getattr(torch, dtype)) for t in (x, residual, weight))
@@ -178,7 +180,8 @@ def test_half_precision(tree, oracle, rng):
         "weight-before-the-cast": bool((got == late)[sure].all()) and not lost,
     }
     expect.close(np.where(safe, got, 0), np.where(safe, want, 0), atol=0, name="the norm of bfloat16 rows", axes=("row", "feature"), suspects=shown)
-    expect.close(halves, np.broadcast_to(w, (2, 256)), atol=2e-3, rtol=2e-3, name="the norm of float16 rows of 300", suspects={"statistics-in-half-precision": lost})
+    overflow = {"statistics-in-half-precision": lost}
+    expect.close(halves, np.broadcast_to(w, (2, 256)), atol=2e-3, rtol=2e-3, name="the norm of float16 rows of 300", suspects=overflow)
     expect.is_tensor(outs[0], "the norm of bfloat16 rows", dtype="bfloat16")
     expect.is_tensor(outs[1], "the norm of float16 rows", dtype="float16")
 
@@ -200,10 +203,6 @@ def test_add_and_norm(tree, rng):
         "residual-not-updated": both(good, r),
         "residual-holds-the-norm": both(good, good),
         "residual-after-the-norm": both(rms(x, w) + r, r) or both(rms(x, w) + r, total) or both(rms(x, w) + r, rms(x, w) + r),
-        "norm-without-the-sum": both(rms(x, w), total),
-        "norm-of-the-old-residual": both(rms(r, w), total),
-        "x-and-residual-swapped": both(total, good),
-        "added-twice": both(rms(total + x, w), total + x),
     }
     suspects = known | {name: both(wrong, total) for name, wrong in wrong_norms(total, w).items()}
     expect.close(got["residual"], total, atol=1e-4, name="residual afterwards", axes=("row", "feature"), dtype="float32", suspects=suspects)
@@ -224,7 +223,8 @@ def test_the_sum_is_rounded_first(tree, rng):
         "weight-before-the-cast": bool((after == bf16(want * w))[safe].all()),
         "statistics-in-half-precision": bool((np.abs(after - want * w) <= 0.03 * np.abs(want * w) + 1e-6).all()),
     }
-    expect.close(np.where(safe, after, 0), np.where(safe, bf16(bf16(want) * w), 0), atol=0, name="x afterwards", axes=("row", "feature"), suspects=known)
+    after, right = np.where(safe, after, 0), np.where(safe, bf16(bf16(want) * w), 0)
+    expect.close(after, right, atol=0, name="x afterwards", axes=("row", "feature"), suspects=known)
     expect.is_tensor(got["x"], "x afterwards", dtype="bfloat16")
 
 
@@ -246,7 +246,6 @@ def test_the_layer(tree, rng):
         "first-residual-is-the-norm": pair(first, alone, alone) and pair(second, both, total),
         "first-residual-is-zero": pair(first, alone, np.zeros_like(x)) or first[1] is None,
         "residual-returned-twice": pair(second, total, total),
-        "norm-returned-twice": pair(second, both, both),
         "residual-not-updated": pair(second, both, r),
         "residual-ignored": pair(second, alone, x),
         "residual-after-the-norm": is_near(second[0], rms(x, w) + r),
@@ -256,7 +255,7 @@ def test_the_layer(tree, rng):
         ("the normed x of forward(x, residual)", second[0], both), ("the residual of forward(x, residual)", second[1], total),
     ):  # fmt: skip
         expect.close(found, want, atol=1e-4, name=name, axes=("row", "feature"), dtype="float32", suspects=known)
-    expect.equal(got["given"][0][0], x, "x after forward(x)", suspects={"first-x-normed-in-place": is_near(got["given"][0][0], alone)})
+    expect.equal(got["given"][0][0], x, "x after forward(x)", suspects={"input-changed-in-place": is_near(got["given"][0][0], alone)})
     expect.close(got["given"][1][0], both, atol=1e-4, name="the tensor x after forward(x, residual)", suspects={"not-in-place": x})
     expect.close(got["given"][1][1], total, atol=1e-4, name="the tensor residual after forward(x, residual)", suspects={"not-in-place": r})
 

@@ -6,10 +6,13 @@ from judge import expect
 from judge.reference_parts import rotate_halves, rotate_neighbours
 
 LLAMA3 = [  # (head size, base, rope_parameters)
-    (16, 10000.0, {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}),
-    (128, 500000.0, {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}),
-    (64, 500000.0, {"rope_type": "llama3", "factor": 5.0, "low_freq_factor": 2.0, "high_freq_factor": 7.0, "original_max_position_embeddings": 1000}),
-]  # fmt: skip
+    (dim, base, {"rope_type": "llama3", "factor": factor, "low_freq_factor": low, "high_freq_factor": high, "original_max_position_embeddings": length})
+    for dim, base, factor, low, high, length in (
+        (16, 10000.0, 8.0, 1.0, 4.0, 64),
+        (128, 500000.0, 32.0, 1.0, 4.0, 8192),
+        (64, 500000.0, 5.0, 2.0, 7.0, 1000),
+    )
+]
 YARN = [
     (64, 10000.0, {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}),
     (128, 1000000.0, {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "beta_fast": None, "beta_slow": None}),
@@ -40,6 +43,7 @@ FOUR = [
 def rotate(positions, q, k, table, dtype="float32"):
     """q and k after apply_rope_inplace, and whether the table was left alone."""
     import torch
+
     from minisgl.kernel import apply_rope_inplace
 
     q, k = q.to(getattr(torch, dtype)), k.to(getattr(torch, dtype))
@@ -51,6 +55,7 @@ def rotate(positions, q, k, table, dtype="float32"):
 def tables(inv_freq, sizes, default="float32"):
     """build_cos_sin_cache for each (max_position, factor), while new tensors are of the dtype `default`."""
     import torch
+
     from minisgl.layers.rotary import build_cos_sin_cache
 
     torch.set_default_dtype(getattr(torch, default))
@@ -60,6 +65,7 @@ def tables(inv_freq, sizes, default="float32"):
 def frequencies(kind, cases, default="float32"):
     """Scaled frequencies of each (plain frequencies, dim, base, scaling), and whether the arguments were left alone."""
     import torch
+
     from minisgl.layers.rotary import llama3_inv_freq, yarn_inv_freq
 
     torch.set_default_dtype(getattr(torch, default))
@@ -159,8 +165,6 @@ def ways_to_rotate(x, positions, table, wrong=None):
         return np.concatenate([rotate_halves(a, cos[:, :quarter], sin[:, :quarter]), b], -1)
     if wrong == "second-half-not-rotated":
         return np.concatenate([halves(right)[0], b], -1)
-    if wrong == "both-signs-minus":
-        return np.concatenate([halves(right)[0], b * cos[:, None] - a * sin[:, None]], -1)
     return right
 
 
@@ -174,9 +178,9 @@ def check_rotation(got, positions, q, k, table, atol=1e-5):
 
     names = (
         "pairs-interleaved", "positions-of-the-chunk", "cos-sin-swapped", "rotated-backwards", "first-half-overwritten",
-        "half-the-dimensions", "second-half-not-rotated", "both-signs-minus",
+        "half-the-dimensions", "second-half-not-rotated",
     )  # fmt: skip
-    known = {"not-in-place": both(q, k), "keys-not-rotated": both(want_q, k), "queries-not-rotated": both(q, want_k)}
+    known = {"not-in-place": both(q, k), "keys-not-rotated": both(want_q, k)}
     known |= {name: both(ways_to_rotate(q, positions, table, name), ways_to_rotate(k, positions, table, name)) for name in names}
     axes = ("token", "head", "feature")
     expect.close(after_q, want_q, atol=atol, name="q after the rotation", axes=axes, suspects=known)
@@ -240,13 +244,11 @@ def test_table(tree):
 
         known = {
             "factor-left-out": side(cos, sin),
-            "factor-on-the-angles": side(np.cos(a * factor), np.sin(a * factor)),
             "sines-first": side(sin, cos) * factor,
             "positions-from-one": side(np.cos(late), np.sin(late)) * factor,
-            "cosines-and-sines-interleaved": np.stack([cos, sin], -1).reshape(n, -1) * factor,
         }
-        want = side(cos, sin) * factor
-        expect.close(table, want, atol=1e-5, name=f"the table of {n} positions with factor {factor}", axes=("position", "column"), dtype="float32", suspects=known)
+        want, name = side(cos, sin) * factor, f"the table of {n} positions with factor {factor}"
+        expect.close(table, want, atol=1e-5, name=name, axes=("position", "column"), dtype="float32", suspects=known)
 
 
 def test_table_of_a_half_precision_model(tree):
@@ -286,12 +288,10 @@ def wrong_llama3(f, p):
         "scaling-left-out": f,
         "all-divided": f / factor,
         "no-ramp": np.where(wave > length / low, f / factor, f),
-        "ramp-all-divided": np.where(wave < length / high, f, f / factor),
         "ramp-turned-round": np.where(inside, scaled(1 - smooth), np.where(wave > length / low, f / factor, f)),
         "fast-ones-divided": scaled(1 - smooth.clip(0, 1)),
         "ramp-not-clamped": scaled(smooth),
         "wavelength-without-two-pi": scaled(((length * f - low) / (high - low)).clip(0, 1)),
-        "multiplied-by-factor": (1 - smooth.clip(0, 1)) * f * factor + smooth.clip(0, 1) * f,
     }
 
 
@@ -300,7 +300,7 @@ def wrong_yarn(f, dim, base, p):
     fast, slow, truncate = p.get("beta_fast") or 32, p.get("beta_slow") or 1, p.get("truncate", True)
     f, pairs = f.astype(np.float64), np.arange(dim // 2)
 
-    def scaled(fast=fast, slow=slow, truncate=truncate, turn=False, clamp=True, two_pi=2 * np.pi, bounds=True, scale=lambda f: f / factor):
+    def scaled(fast=fast, slow=slow, truncate=truncate, turn=False, clamp=True, two_pi=2 * np.pi, bounds=True):
         low, high = (dim * np.log(length / (r * two_pi)) / (2 * np.log(base)) for r in (fast, slow))
         if truncate:
             low, high = np.floor(low), np.ceil(high)
@@ -312,7 +312,7 @@ def wrong_yarn(f, dim, base, p):
         if clamp:
             ramp = ramp.clip(0, 1)
         ramp = 1 - ramp if turn else ramp
-        return scale(f) * ramp + f * (1 - ramp)
+        return f / factor * ramp + f * (1 - ramp)
 
     return {
         "scaling-left-out": f,
@@ -321,11 +321,9 @@ def wrong_yarn(f, dim, base, p):
         "ramp-not-clamped": scaled(clamp=False),
         "not-rounded": scaled(truncate=False),
         "truncate-ignored": scaled(truncate=True),
-        "betas-swapped": scaled(fast=slow, slow=fast),
         "betas-fixed": scaled(fast=32, slow=1),
         "turns-without-two-pi": scaled(two_pi=1.0),
         "bounds-left-out": scaled(bounds=False),
-        "multiplied-by-factor": scaled(scale=lambda f: f * factor),
     }
 
 
@@ -339,7 +337,8 @@ def check_frequencies(got, cases, wants, wrong):
     known = {name: all(close(a, t[name]) for a, t in zip(out, tables, strict=True)) for name in tables[0]} | {"ramp-in-half-precision": coarse}
     for found, want, (dim, base, p) in zip(out, wants, cases, strict=True):
         shown = ", ".join(f"{key} {value}" for key, value in p.items() if key != "rope_type")
-        expect.close(found, want, atol=0, rtol=2e-5, name=f"the frequencies for dim {dim}, base {base:g}, {shown}", axes=("pair",), dtype="float32", suspects=known)
+        name = f"the frequencies for dim {dim}, base {base:g}, {shown}"
+        expect.close(found, want, atol=0, rtol=2e-5, name=name, axes=("pair",), dtype="float32", suspects=known)
     expect.that(got["unchanged"], "the frequencies or the scaling that were given have been changed")
 
 
@@ -386,7 +385,6 @@ def test_yarn_attention_factor(tree, oracle):
         "attention-factor-not-read": all_are(lambda p: right(p, explicit=False)),
         "mscale-not-read": all_are(lambda p: right(p, mscale=False)),
         "small-factors-not-spared": all_are(lambda p: right(p, small=False)),
-        "root-of-factor": all_are(lambda p: p["attention_factor"] if p.get("attention_factor") is not None else np.sqrt(m(p))),
     }
     names = [", ".join(f"{k} {v}" for k, v in p.items()) for p in FACTORS]
     lines = [f"{name}: want {w:.5f}, got {g:.5f}" for name, w, g in zip(names, wants, got, strict=True) if abs(w - g) > 1e-5]

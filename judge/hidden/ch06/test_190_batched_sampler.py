@@ -26,6 +26,7 @@ MISTAKES = (
 def draw(logits, params, draws):
     """`draws` tokens for each row of `logits`, all in one batch: request i of draw j has uid 1000 j + i and no seed."""
     import torch
+
     from minisgl.core import Batch, Req, SamplingParams
     from minisgl.engine.sample import Sampler
 
@@ -43,6 +44,7 @@ def draw(logits, params, draws):
 def one_step(logits, params, uids, dtype="float32"):
     """One token for each row of `logits`, with the given uids, and what the sampler was given afterwards."""
     import torch
+
     from minisgl.core import Batch, Req, SamplingParams
     from minisgl.engine.sample import Sampler
 
@@ -57,6 +59,7 @@ def one_step(logits, params, uids, dtype="float32"):
 def each_alone(logits, params, uids):
     """One token for each row, each in a batch of its own."""
     import torch
+
     from minisgl.core import Batch, Req, SamplingParams
     from minisgl.engine.sample import Sampler
 

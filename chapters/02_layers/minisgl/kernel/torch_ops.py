@@ -30,7 +30,8 @@ def fused_add_rmsnorm(x: torch.Tensor, residual: torch.Tensor, weight: torch.Ten
 def silu_and_mul(x: torch.Tensor) -> torch.Tensor:
     """SwiGLU's middle: silu(gate) * up, with silu(z) = z * sigmoid(z). (Shazeer, 2020.)
 
-    x: [..., 2 * D], the gate in the first half of the last dimension and up in the second. Returns [..., D].
+    x: [..., 2 * D] of any floating dtype, the gate in the first half of the last dimension and up in the second.
+    Returns a new tensor [..., D] of the same dtype; x stays as it is.
     """
     raise NotImplementedError("TODO 153: SwiGLU")
 

@@ -37,7 +37,7 @@ class GatedMLP(BaseOP):
         self.down_proj = LinearRowParallel(size, config.hidden_size, config.mlp_bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """x: [T, hidden] -> [T, hidden]."""
+        """x: [T, hidden] -> a new tensor [T, hidden], the same on every rank."""
         return self.down_proj.forward(silu_and_mul(self.gate_up_proj.forward(x)))
 
 

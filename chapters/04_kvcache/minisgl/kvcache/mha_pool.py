@@ -29,6 +29,9 @@ class MHAKVCache(BaseKVCachePool):
     ) -> None:
         """num_kv_heads counts the whole model's heads. A rank keeps num_kv_heads / TP size of them, or one if there are
         fewer heads than ranks. ValueError if that does not divide evenly.
+
+        Sets what the other methods read: _buffer, of the class's shape, and the lists _k_slots and _v_slots with one
+        view of it for each layer, [num_pages * page_size, local_heads, head_dim], whose row s is slot s.
         """
         raise NotImplementedError("TODO 170: The pool: one buffer, stored into by slot")
 

@@ -62,5 +62,5 @@ class NaivePrefixCache(BasePrefixCache):
         return SizeInfo(evictable_size=0, protected_size=0)
 
     def check_integrity(self) -> None:
-        """RuntimeError if a recorded lock count is not positive or a locked handle claims cached tokens."""
+        """RuntimeError if a recorded lock count is below 1, or if a locked handle claims tokens (cached_len or slots)."""
         raise NotImplementedError("TODO 172: The contract of a prefix cache, kept by one that remembers nothing")

@@ -75,7 +75,7 @@ class NaivePrefixCache(BasePrefixCache):
         return SizeInfo(evictable_size=0, protected_size=0)
 
     def check_integrity(self) -> None:
-        """RuntimeError if a recorded lock count is not positive or a locked handle claims cached tokens."""
+        """RuntimeError if a recorded lock count is below 1, or if a locked handle claims tokens (cached_len or slots)."""
         for handle, count in self._locks.items():
             if count < 1:
                 raise RuntimeError(f"a handle is locked {count} times")

@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 from minisgl.attention import create_attention_backend
 from minisgl.core import Batch, Context, Req, SamplingParams, reset_global_ctx, set_global_ctx
-from minisgl.distributed import reset_tp_info, set_tp_info
+from minisgl.distributed import reset_tp_info, set_tp_info, try_get_tp_info
 from minisgl.kvcache import create_kvcache_pool
 from minisgl.layers import set_rope_device
 from minisgl.models import BaseLLMModel, ModelConfig, create_model, load_model
@@ -80,8 +80,14 @@ class Engine:
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        """Errors of config, checkpoint, device and memory come through, with nothing left behind."""
+        """Errors of config, checkpoint, device and memory come through, with nothing left behind.
+
+        RuntimeError if the process has an engine already.
+        """
+        if try_get_tp_info() is not None:
+            raise RuntimeError("this process has an engine already: call its shutdown() first")
         self.config = config
+        self.device: torch.device | None = None
         self._threads_before = torch.get_num_threads()
         self._closed = False
         self.graph_runner: GraphRunner | None = None
@@ -139,7 +145,7 @@ class Engine:
         self._closed = True
         if self.graph_runner is not None:
             self.graph_runner.destroy_cuda_graphs()
-        if dist.is_initialized():
+        if self.config.tp_info.size > 1 and dist.is_initialized():
             dist.destroy_process_group()
         reset_global_ctx()
         reset_tp_info()
@@ -148,8 +154,8 @@ class Engine:
         # Whoever still holds the engine must not hold its memory.
         for name in ("graph_runner", "model", "kv_cache", "page_table", "attn_backend", "sampler", "ctx"):
             setattr(self, name, None)
-        if torch.cuda.is_initialized():
-            set_stream(torch.cuda.default_stream())
+        if self.device is not None and is_cuda(self.device):
+            set_stream(torch.cuda.default_stream(self.device))
             torch.cuda.empty_cache()
 
     def _set_cpu_threads(self) -> None:

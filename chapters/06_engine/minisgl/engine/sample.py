@@ -179,9 +179,11 @@ def sample_flashinfer(logits: torch.Tensor, args: BatchSamplingArgs) -> torch.Te
     safe = logits.float().masked_fill((greedy == NOT_FINITE)[:, None], 0.0)
     probs = (safe / args.temperatures[:, None].clamp_min(MIN_TEMPERATURE)).softmax(dim=-1)
     if args.top_ks is not None:
-        probs = top_k_renorm_probs(probs, args.top_ks.to(torch.int32))
+        on = (args.top_ks < probs.shape[-1])[:, None]
+        probs = torch.where(on, top_k_renorm_probs(probs, args.top_ks.to(torch.int32)), probs)
     if args.top_ps is not None:
-        probs = top_p_renorm_probs(probs, args.top_ps.float().clamp_min(1e-6))
+        on = (args.top_ps < 1)[:, None]
+        probs = torch.where(on, top_p_renorm_probs(probs, args.top_ps.float().clamp_min(1e-6)), probs)
     if args.min_ps is not None:
         bound = args.min_ps[:, None] * probs.amax(dim=-1, keepdim=True)
         probs = probs.masked_fill(probs < bound, 0.0)

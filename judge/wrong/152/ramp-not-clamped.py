@@ -1,0 +1,17 @@
+# /// wrong
+# says = "Your ramp goes on beyond its two ends; outside it is 0 or 1."
+# ///
+def yarn_inv_freq(inv_freq, dim, base, scaling):
+    factor, original_len = scaling["factor"], scaling["original_max_position_embeddings"]
+
+    def index_of(turns):
+        return dim * math.log(original_len / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    low, high = index_of(scaling.get("beta_fast") or 32), index_of(scaling.get("beta_slow") or 1)
+    if scaling.get("truncate", True):
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    if low == high:
+        high += 0.001
+    ramp = (torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low)
+    return inv_freq / factor * ramp + inv_freq * (1 - ramp)

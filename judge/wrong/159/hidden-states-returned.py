@@ -1,0 +1,9 @@
+# /// wrong
+# kind = "type"
+# ///
+class DecoderLayer(BaseOP):
+    def forward(self, x, residual):
+        x, residual = self.input_layernorm.forward(x, residual)
+        x = self.self_attn.forward(x)
+        x, residual = self.post_attention_layernorm.forward(x, residual)
+        return self.mlp.forward(x) + residual
