@@ -155,7 +155,7 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--partial", action="store_true", help="pass over texts and hidden tests that are not written yet")
     p.add_argument("--no-notebooks", action="store_true", help="leave the notebooks alone (they take a minute)")
     options = p.parse_args(argv)
-    from judge import notebooks
+    from judge import notebooks, pictures
 
     try:
         registry = load()
@@ -171,6 +171,7 @@ def main(argv: list[str] | None = None) -> int:
                 path.unlink()
         changed += strays
         if not options.no_notebooks:
+            changed += pictures.build(registry, options.check)
             changed += notebooks.build(registry, chapters, options.check)
     except (BuildError, notebooks.TextError, Exception) as error:
         if (

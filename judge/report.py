@@ -43,18 +43,15 @@ class Reporter:
         encoding = (getattr(self.console.file, "encoding", None) or "utf-8").lower()
         self.plain = not encoding.startswith("utf")
 
-    def say(self, text: str = "", style: str = "", indent: int = 0) -> None:
+    def say(self, text: str = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
+        """Print text, wrapped at the console's width; lines that fit keep their columns, continued ones are indented by `hang` more."""
         text = text.translate(ASCII) if self.plain else text
         text = "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\t", "    "))
         width = max(16, self.console.width - indent)
         for line in text.splitlines() or [""]:
-            for part in textwrap.wrap(
-                line, width, drop_whitespace=True, break_long_words=True, subsequent_indent=""
-            ) or [""]:
-                kept = line if len(line) <= width else part  # what fits keeps its columns
-                self.console.print(Text(" " * indent + kept, style=style), overflow="ignore", no_wrap=True, crop=False)
-                if kept is line:
-                    break
+            parts = [line] if len(line) <= width else textwrap.wrap(line, width, subsequent_indent=" " * min(hang, width // 2))
+            for part in parts or [""]:
+                self.console.print(Text(" " * indent + part, style=style), overflow="ignore", no_wrap=True, crop=False)
 
     def verdict(self, verdict: Verdict) -> None:
         """One line with the verdict and counts, one diagnosis, its evidence."""
@@ -148,12 +145,9 @@ class Reporter:
             self.say(f"{chapter.number:>2}  {chapter.title}  ({done} of {len(chapter.exercises)})", "bold")
             for exercise in chapter.exercises:
                 state = states.get(exercise.number, Status.NOT_ATTEMPTED)
-                mark = "✓" if state == Status.PASS else "·"
-                self.say(
-                    f"{mark} {exercise.number}  {exercise.title}  [{exercise.difficulty}]  {state}",
-                    "green" if mark == "✓" else "",
-                    4,
-                )
+                mark = "✓" if state == Status.PASS else "·" if state == Status.NOT_ATTEMPTED else "✗"
+                style = {"✓": "green", "✗": "red"}.get(mark, "")
+                self.say(f"{mark} {exercise.number}  {state:<13}  {exercise.title} ({exercise.difficulty})", style, 3, hang=22)
         total = len(registry.exercises)
         passed = sum(states.get(number) == Status.PASS for number in registry.exercises)
         self.say()

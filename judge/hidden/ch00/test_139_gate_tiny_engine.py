@@ -9,7 +9,7 @@ from judge.reference_parts import rms_norm, rope_tables, rotate_halves, rotate_n
 
 TINY = ("tiny-llama", "tiny-qwen3")
 SMOL = "SmolLM2-135M-Instruct"
-SMOL_PROMPTS = [PROMPTS[0], PROMPTS[5], "The capital of Italy is Rome. The capital of Spain is Madrid. The capital of France is"]
+SMOL_PROMPTS = [PROMPTS[5], "The capital of Italy is Rome. The capital of Spain is Madrid. The capital of France is"]
 SMOL_STEPS = 16
 LONG = "Once upon a time there was a small engine"
 TOLERANCE = 1e-4
@@ -146,7 +146,7 @@ class Model:
         return rms_norm(x, self.w[f"{name}.weight"], self.c["rms_norm_eps"])
 
     def layer(self, i, x, positions, cache, mlp=True):
-        is_ = self.mistake.__eq__
+        is_ = lambda name: name == self.mistake  # noqa: E731
         p, T = f"model.layers.{i}", len(x)
         names = ["input_layernorm", "post_attention_layernorm"]
         first, second = names[::-1] if is_("norms-swapped") else names
@@ -184,7 +184,7 @@ class Model:
         return more if is_("mlp-not-added") else more + (h if is_("mlp-added-to-its-norm") else y)
 
     def forward(self, ids, cache):
-        is_ = self.mistake.__eq__
+        is_ = lambda name: name == self.mistake  # noqa: E731
         length = len(cache[max(cache)][0]) if cache else 0
         start = 0 if is_("positions-from-zero") else length + 1 if is_("positions-one-too-high") else length
         x = self.w["model.embed_tokens.weight"][np.asarray(ids)]
@@ -337,7 +337,11 @@ def test_each_layer(tree, oracle):
             for kind in ("middle", "out"):
                 for out, size in zip(row[kind], (case["cut"], len(x) - case["cut"]), strict=True):
                     expect.is_tensor(out, f"{name}: x after layer {i}", shape=(size, x.shape[1]), dtype="float32")
-            expect.equal(row["others"], 0, f"{name}: the number of other layers to whose cache layer {i} adds tokens")
+    lost = all(row["others"] == 1 and row["k"] is None for rows in got.values() for row in rows[1:])
+    for name, rows in got.items():
+        for i, row in enumerate(rows):
+            what = f"{name}: the number of other layers to whose cache layer {i} adds tokens"
+            expect.equal(row["others"], 0, what, suspects={"cache-of-layer-zero": lost})
     together = {name: [joined(row) for row in rows] for name, rows in got.items()}
 
     def explains(mistake):
@@ -392,8 +396,8 @@ def same_greedy(name, ids, texts, got, oracle, count):
 def test_smollm2_logits(tree, oracle):
     """SmolLM2: the logits of a prompt and of a piece behind it are within 1e-4 of Hugging Face's"""
     ids = oracle.ask(questions.encode, model=SMOL, texts=SMOL_PROMPTS)
-    sequences = [in_three(prompt) for prompt in ids[:1]] + [[ids[2]]]
-    want = oracle.ask(questions.logits, model=SMOL, prompts=[ids[0], ids[2]])
+    sequences = [in_three(ids[0]), [ids[1]]]
+    want = oracle.ask(questions.logits, model=SMOL, prompts=ids)
     got = tree.run(run_pieces, path=tree.model(SMOL), sequences=sequences)
     same_logits(SMOL, lambda: Reference(tree.model(SMOL)), sequences, got, want)
 
@@ -411,12 +415,13 @@ def test_two_requests(tree, oracle):
     ids = oracle.ask(questions.encode, model=name, texts=PROMPTS)
     first, second = in_three(ids[3]), in_three(ids[5])
     got = tree.run(two_requests, path=tree.model(name), first=first, second=second)
-    wants = [Model(Reference(tree.model(name))).run(pieces) for pieces in (first, second)]
+    rows = oracle.ask(questions.logits, model=name, prompts=ids)
+    wants = [rows[at][np.cumsum([len(piece) for piece in pieces]) - 1] for at, pieces in ((3, first), (5, second))]
     for turn, *want in zip(got["turns"], *wants, strict=True):
         for found, right in zip(turn, want, strict=True):
-            expect.close(found, right, atol=2e-4, name="the logits of a request while another one runs")
+            expect.close(found, right, name="the logits of a request while another one runs", axes=("id",))
     for found, right in zip(got["again"], wants[0], strict=True):
-        expect.close(found, right, atol=2e-4, name="the logits of a request that is run a second time")
+        expect.close(found, right, name="the logits of a request that is run a second time", axes=("id",))
 
 
 def test_errors(tree):

@@ -48,7 +48,8 @@ def layers(path, config, count, prompts, starts, embed, has_qk_norm, dtype="floa
         raw = {}
         for file in sorted(Path(path).glob("*.safetensors")):
             with safe_open(file, "pt") as shard:
-                raw |= {name[len(prefix) :]: shard.get_tensor(name).to(target) for name in shard if name.startswith(prefix)}
+                names = [name for name in list(shard.keys()) if name.startswith(prefix)]
+                raw |= {name[len(prefix) :]: shard.get_tensor(name).to(target) for name in names}
         merged = {}
         for kind in ("weight", "bias"):
             for whole, parts in (("self_attn.qkv_proj", ("q_proj", "k_proj", "v_proj")), ("mlp.gate_up_proj", ("gate_proj", "up_proj"))):
