@@ -61,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--format", choices=("text", "json"), default="text")
     p.add_argument("--output", metavar="FILE", help="write the report there too (by --format; text becomes json)")
     p.add_argument("--seed", type=int, help="replay a run's fresh seed")
+    p.add_argument("--sandbox", choices=("auto", "bwrap", "process"), default="auto", help="what holds your code (auto: bubblewrap where installed)")
     p.add_argument("--device", default="cpu", choices=("cpu",), help="where the engine runs")
     p.add_argument("-v", "--verbose", action="store_true", help="every check, and all that your code printed")
     return p
@@ -70,9 +71,11 @@ def main(argv: list[str] | None = None) -> int:
     options = parser().parse_args(argv)
     child = None
     if options.targets and not (options.list or options.hint or options.diff or options.reset):
-        from judge.warm import Child
+        from judge.warm import Child, bubblewrap
 
-        child = Child("sandbox")  # torch loads there while this process goes on
+        if options.sandbox == "bwrap" and bubblewrap() is None:
+            return _fail("bubblewrap is not installed; on Debian and Ubuntu: apt install bubblewrap")
+        child = Child("sandbox", sandbox=options.sandbox)  # torch loads there while this process goes on
     try:
         return _command(options, child)
     finally:

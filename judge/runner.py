@@ -212,7 +212,7 @@ class Judge:
     @property
     def sandbox(self) -> Sandbox:
         if self._sandbox is None:
-            self._sandbox = Sandbox(self._child)
+            self._sandbox = Sandbox(self._child or Child("sandbox"))
         return self._sandbox
 
     def close(self) -> None:
@@ -259,8 +259,8 @@ class Judge:
     def _run(self, verdict: Verdict, exercise: Exercise, tree: trees.Assembled, solution: bool) -> None:
         file = hidden_file(exercise)
         wanted = expected_ids(exercise)
-        verdict.sandbox = self.sandbox.kind
-        folder = Path(tempfile.mkdtemp(prefix="tree-")).resolve()
+        self.sandbox.revive()
+        folder = Path(tempfile.mkdtemp(dir=self.sandbox.child.trees)).resolve()
         try:
             tree.write(folder)
             names = titles(file.read_text(encoding="utf-8"))
@@ -271,6 +271,7 @@ class Judge:
             verdict.printed = under_test.output.decode("utf-8", "replace")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+        verdict.sandbox = self.sandbox.child.sandbox
         verdict.checks = _account(wanted, collector, names)
         verdict.status = worst([check.status for check in verdict.checks])
         chosen = choose(verdict.checks)

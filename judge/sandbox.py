@@ -100,12 +100,16 @@ class _Watch:
 class Sandbox:
     """Runs probes on a tree, each in a fresh fork of a warm child, within limits."""
 
-    def __init__(self, child: Child | None = None, threads: int = 1) -> None:
-        self.threads = threads
-        self.kind = "process"
-        self.child = child or Child("sandbox", threads)
+    def __init__(self, child: Child) -> None:
+        self.child = child
         self.own: set[int] = set()
         self.output = bytearray()
+
+    def revive(self) -> None:
+        """Start a new child where the learner's code has ended the last one."""
+        if not self.child.alive:
+            self.child.close()
+            self.child, self.own = Child("sandbox", self.child.threads, self.child.wanted), set()
 
     def close(self) -> None:
         if self.child.alive:
@@ -119,9 +123,7 @@ class Sandbox:
             ProbeFailed: the learner's code raised, ended early, or went over a limit.
             JudgeError: the judge's own parts failed.
         """
-        if not self.child.alive:  # the learner's code ended its parent: the next probe gets a new one
-            self.child.close()
-            self.child, self.own = Child("sandbox", self.threads), set()
+        self.revive()
         self.child.wait_ready()
         if not self.own:
             self.own = {self.child.process.pid, *(p.pid for p in self._descendants())}

@@ -10,6 +10,7 @@ sys.path.insert(0, str(ROOT))
 
 from judge.runner import Judge  # noqa: E402
 from judge.steps import load  # noqa: E402
+from judge.warm import Child, bubblewrap  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -17,8 +18,11 @@ def registry():
     return load()
 
 
-@pytest.fixture(scope="session")
-def judge(registry):
-    warm = Judge(registry, seed=7)
+SANDBOXES = ["process", pytest.param("bwrap", marks=pytest.mark.skipif(bubblewrap() is None, reason="bubblewrap is not installed"))]
+
+
+@pytest.fixture(scope="session", params=SANDBOXES)
+def judge(registry, request):
+    warm = Judge(registry, Child("sandbox", sandbox=request.param), seed=7)
     yield warm
     warm.close()

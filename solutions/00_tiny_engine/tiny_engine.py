@@ -97,7 +97,7 @@ def load_weights(folder: str | Path, tied_head: bool) -> dict[str, torch.Tensor]
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     """Scale each vector to a root mean square of 1, then each channel by its weight.
 
-    x [..., C], weight [C] -> [..., C] in the dtype of x; x itself is not changed.
+    x [..., C] and weight [C] of the same dtype -> [..., C] in that dtype; x itself is not changed.
     Formula (Zhang and Sennrich 2019, arXiv:1910.07467): x / sqrt(mean(x^2) + eps) * weight, with the mean
     over the last dimension. All but the last product is computed in float32, cast back to x's dtype, and only
     then multiplied by the weight: that order is Hugging Face's, and in bfloat16 another order gives other numbers.

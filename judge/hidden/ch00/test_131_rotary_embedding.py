@@ -250,6 +250,7 @@ def test_half_precision(tree, rng):
                 break
             case["x"][token] = bfloat16(rng.normal(0, 1, (2, 16)))
     got = tree.run(turn, cases=[case], dtype="bfloat16")[0]["out"]
+    expect.is_tensor(got, "the turned bfloat16 heads", dtype="bfloat16")
     want = bfloat16(turned(case))
     near = lambda found, tokens: np.allclose(np.asarray(found)[tokens], want[tokens], atol=0.06)  # noqa: E731
     suspects = {

@@ -168,9 +168,12 @@ def test_tokens_and_calls(tree, seed):
     fresh = np.random.default_rng(seed).integers(0, 11, 7).tolist()
     cases = [a_case([4, 0, 9, 9, 2, 7], [5, 1, 8], 6), a_case([3, 6], [2], 1), a_case([0, 10], [7, 7], 2), a_case(fresh, range(1, 6), 7, seed=seed)]
     got = tree.run(loop, cases=cases)
+    for row in got:
+        tensors = "Tensor" in row["kinds"]
+        expect.that(not tensors, "the tokens are tensors; plain ints are wanted", ["a tensor is in no set of EOS ids, whatever it holds"], kind="type")
     judged(got, cases)
     for row in got:
-        expect.equal(row["kinds"], ["int"], "the type of the tokens")
+        expect.equal(row["kinds"], ["int"], "the list of the tokens' types")
 
 
 def test_eos(tree):
@@ -197,7 +200,7 @@ def test_ties(tree):
     tied[2, 8] = -1e30
     wide = np.zeros((2, 49152), np.float32)
     wide[0, [700, 20_000, 49_151]] = 3.0
-    cases = [{"logits": logits, "prompt": [2, 4], "count": len(logits), "eos": []} for logits in (tied, wide)]
+    cases = [{"logits": logits, "prompt": prompt, "count": len(logits), "eos": []} for logits, prompt in ((tied, [2, 4, 7]), (wide, [1]))]
     judged(tree.run(loop, cases=cases), cases)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from judge import expect, questions
 from judge.prompts import PROMPTS, STEPS
 from judge.reference import Reference
-from judge.reference_parts import rms_norm, rope_tables, rotate_halves, rotate_neighbours, silu, softmax
+from judge.reference_parts import rms_norm, rope_tables, rotate_halves, silu, softmax
 
 TINY = ("tiny-llama", "tiny-qwen3")
 SMOL = "SmolLM2-135M-Instruct"
@@ -15,8 +15,8 @@ LONG = "Once upon a time there was a small engine"
 TOLERANCE = 1e-4
 LAYER_MISTAKES = (
     "mlp-added-to-its-norm", "attention-added-to-its-norm", "mlp-reads-the-old-x", "attention-not-added", "mlp-not-added", "no-qk-norm",
-    "qk-norm-after-rope", "values-turned-too", "keys-not-turned", "queries-not-turned", "nothing-turned", "norms-swapped", "mlp-without-norm",
-    "attention-without-norm", "positions-ignored-by-the-layer", "k-and-v-swapped", "neighbours-paired", "heads-mixed-up",
+    "qk-norm-after-rope", "values-turned-too", "keys-not-turned", "queries-not-turned", "norms-swapped", "mlp-without-norm",
+    "attention-without-norm", "positions-ignored-by-the-layer", "k-and-v-swapped", "heads-mixed-up",
 )  # fmt: skip
 FORWARD_MISTAKES = (
     "positions-from-zero", "positions-one-too-high", "no-final-norm", "first-row", "embedding-as-head", "layers-in-reverse", "last-layer-left-out",
@@ -94,10 +94,10 @@ def greedy_run(path, prompts, count):
 
             def step(token_ids, cache=cache, logits=logits):
                 logits.append(engine.forward(token_ids, cache))
-                return logits[-1]
+                return logits[-1] if logits[-1].dim() == 1 else logits[-1].flatten(0, -2)[-1]
 
             tokens = list(greedy_loop(step, ids, count, frozenset()))
-            answers.append({"tokens": tokens, "logits": torch.stack(logits)})
+            answers.append({"tokens": tokens, "logits": logits})
     return answers
 
 
@@ -158,9 +158,7 @@ class Model:
         tables = rope_tables(self.c, int(positions.max()) + 2)
         places = np.arange(T) if is_("positions-ignored-by-the-layer") else positions
         cos, sin = (table[places] for table in tables)
-        turn = (lambda y: rotate_neighbours(y, cos, sin)) if is_("neighbours-paired") else (lambda y: rotate_halves(y, cos, sin))
-        if is_("nothing-turned"):
-            turn = lambda y: y  # noqa: E731
+        turn = lambda y: rotate_halves(y, cos, sin)  # noqa: E731
         normed = f"{p}.self_attn.q_norm.weight" in self.w and not is_("no-qk-norm")
         if normed and not is_("qk-norm-after-rope"):
             q, k = self.norm(q, f"{p}.self_attn.q_norm"), self.norm(k, f"{p}.self_attn.k_norm")
@@ -185,7 +183,8 @@ class Model:
 
     def forward(self, ids, cache):
         is_ = lambda name: name == self.mistake  # noqa: E731
-        length = len(cache[max(cache)][0]) if cache else 0
+        last_layer = self.c["num_hidden_layers"] - 1
+        length = len(cache[last_layer][0]) if last_layer in cache else 0
         start = 0 if is_("positions-from-zero") else length + 1 if is_("positions-one-too-high") else length
         x = self.w["model.embed_tokens.weight"][np.asarray(ids)]
         order = list(range(self.c["num_hidden_layers"]))
@@ -377,6 +376,22 @@ def test_prefill_and_pieces(tree, oracle):
     suspects = forward_suspects(models, evidence)
     for name, (sequences, got) in evidence.items():
         same_logits(name, lambda name=name: models[name], sequences, got, answers[name], suspects)
+    tree.tiny_models_agree = True
+
+
+def test_positions(tree, oracle):
+    """Token t of a sequence stands at position t, whatever pieces it comes in: the keys in the cache show it"""
+    for name in TINY:
+        ids = oracle.ask(questions.encode, model=name, texts=[LONG])[0]
+        model, record, shifted = Reference(tree.model(name)), {}, {}
+        model.forward(ids, record=record)
+        Model(model, "positions-one-too-high").forward(ids, shifted)
+        for pieces in ([ids], in_three(ids)):
+            keys = tree.run(run_pieces, path=tree.model(name), sequences=[pieces])[0]["k"][0]
+            label = f"{name}: the keys of layer 0 after {len(pieces)} pieces"
+            too_many = isinstance(keys, np.ndarray) and len(keys) == len(ids) * model.config["num_hidden_layers"]
+            suspects = {"positions-one-too-high": shifted[0][0], "cache-of-layer-zero": too_many}
+            expect.close(keys, record["layers.0.k_rope"], name=label, axes=("token", "head", "channel"), suspects=suspects)
 
 
 def test_greedy_tokens(tree, oracle):
@@ -388,13 +403,22 @@ def test_greedy_tokens(tree, oracle):
 
 def same_greedy(name, ids, texts, got, oracle, count):
     want = oracle.ask(questions.greedy, model=name, prompts=ids, count=count)
+    for row, right in zip(got, want, strict=True):
+        for found in row["logits"]:
+            expect.is_tensor(found, f"{name}: the logits of a step", shape=right["logits"].shape[1:], dtype="float32")
     expect.same_tokens([row["tokens"] for row in got], [row["tokens"] for row in want], prompts=[f"{name}: {text}" for text in texts])
     for row, right, text in zip(got, want, texts, strict=True):
-        expect.close(row["logits"], right["logits"], name=f"{name}: the logits of the new tokens after {text[:20]!r}", axes=("token", "id"))
+        expect.close(np.stack(row["logits"]), right["logits"], name=f"{name}: the logits of the new tokens after {text[:20]!r}", axes=("token", "id"))
+
+
+def only_if_tiny_models_agree(tree):
+    """SmolLM2 takes seconds and would say nothing new about an engine that fails on tiny models."""
+    expect.that(getattr(tree, "tiny_models_agree", False), "not tried, because the tiny models differ from Hugging Face already")
 
 
 def test_smollm2_logits(tree, oracle):
     """SmolLM2: the logits of a prompt and of a piece behind it are within 1e-4 of Hugging Face's"""
+    only_if_tiny_models_agree(tree)
     ids = oracle.ask(questions.encode, model=SMOL, texts=SMOL_PROMPTS)
     sequences = [in_three(ids[0]), [ids[1]]]
     want = oracle.ask(questions.logits, model=SMOL, prompts=ids)
@@ -404,6 +428,7 @@ def test_smollm2_logits(tree, oracle):
 
 def test_smollm2_tokens(tree, oracle):
     """SmolLM2: 16 greedy tokens equal Hugging Face's"""
+    only_if_tiny_models_agree(tree)
     ids = oracle.ask(questions.encode, model=SMOL, texts=SMOL_PROMPTS)
     got = tree.run(greedy_run, path=tree.model(SMOL), prompts=ids, count=SMOL_STEPS)
     same_greedy(SMOL, ids, SMOL_PROMPTS, got, oracle, SMOL_STEPS)
@@ -428,7 +453,7 @@ def test_errors(tree):
     """No token is refused with ValueError, an id outside the vocabulary with IndexError"""
     cases = [[[], "ValueError", "an empty list of tokens"]]
     cases += [[ids, "IndexError", f"the id {bad} of a vocabulary of 512"] for ids, bad in (([3, 512], 512), ([-1, 4], -1), ([70_000], 70_000))]
-    mistakes = ["empty-accepted", "outside-id-accepted", "negative-id-accepted", "outside-id-accepted"]
+    mistakes = [None, None, "negative-id-accepted", None]
     got = tree.run(refused, path=tree.model("tiny-llama"), cases=[ids for ids, _, _ in cases])
     for row, (_, kind, what), mistake in zip(got, cases, mistakes, strict=True):
         expect.raised(row, kind, what=what, mistake=None if row else mistake)

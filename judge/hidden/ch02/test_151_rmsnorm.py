@@ -168,11 +168,12 @@ def test_half_precision(tree, oracle, rng):
     hf = np.asarray(oracle.ask(hf_norm, x=x, weight=w, eps=EPS)[1])
     assert (hf == want)[safe].all(), "the expectation differs from Hugging Face"
     big = np.full((2, 256), 300.0, np.float32)  # 300 squared is more than float16 can hold
-    outs = tree.run(norms, x=np.concatenate([x, big]), weight=w, eps=EPS, dtypes=["bfloat16", "float16"])["outs"]
+    outs = tree.run(norms, x=np.concatenate([x, big]), weight=w, eps=EPS, dtypes=["bfloat16", "float16", "float32"])["outs"]
     got = np.asarray(expect.is_tensor(outs[0], "the norm of bfloat16 rows", shape=(6, 256)))[:4]
     halves = np.asarray(expect.is_tensor(outs[1], "the norm of float16 rows", shape=(6, 256)))[4:]
     lost = bool((halves == 0).all()) or not np.isfinite(halves).all()
-    near = bool((np.abs(got - want) <= 0.03 * np.abs(want) + 1e-6).all())
+    full = outs[2][:4] if isinstance(outs[2], np.ndarray) else np.zeros(4)
+    near = bool((np.abs(got - want) <= 0.03 * np.abs(want) + 1e-6).all() and np.allclose(full, before * w, atol=1e-4))
     late = bf16(before * w)
     sure = safe & ~hangs_on_rounding(before * w)
     shown = {
@@ -188,7 +189,7 @@ def test_half_precision(tree, oracle, rng):
 
 def test_add_and_norm(tree, rng):
     """fused_add_rmsnorm leaves the sum in residual and its norm in x, both in place"""
-    x, r, w = rows(rng, 5, 32), rows(rng, 5, 32)[::-1].copy(), weight_of(rng, 32)
+    x, r, w = rows(rng, 5, 32), rows(rng, 5, 32), weight_of(rng, 32)
     total = x.astype(np.float64) + r
     got = tree.run(fused, x=x, residual=r, weight=w, eps=EPS)
     after_x, after_r = (np.asarray(expect.is_tensor(got[k], k, shape=(5, 32))) for k in ("x", "residual"))
@@ -200,6 +201,7 @@ def test_add_and_norm(tree, rng):
     known = {
         "not-in-place": both(x, r),
         "x-not-written": both(x, total),
+        "norm-forgotten": both(total, total),
         "residual-not-updated": both(good, r),
         "residual-holds-the-norm": both(good, good),
         "residual-after-the-norm": both(rms(x, w) + r, r) or both(rms(x, w) + r, total) or both(rms(x, w) + r, rms(x, w) + r),
@@ -221,7 +223,6 @@ def test_the_sum_is_rounded_first(tree, rng):
     known = {
         "sum-not-rounded": bool((after == bf16(bf16(exact) * w))[safe].all()),
         "weight-before-the-cast": bool((after == bf16(want * w))[safe].all()),
-        "statistics-in-half-precision": bool((np.abs(after - want * w) <= 0.03 * np.abs(want * w) + 1e-6).all()),
     }
     after, right = np.where(safe, after, 0), np.where(safe, bf16(bf16(want) * w), 0)
     expect.close(after, right, atol=0, name="x afterwards", axes=("row", "feature"), suspects=known)
@@ -245,10 +246,10 @@ def test_the_layer(tree, rng):
         "pair-swapped": pair(first, x, alone) and pair(second, total, both),
         "first-residual-is-the-norm": pair(first, alone, alone) and pair(second, both, total),
         "first-residual-is-zero": pair(first, alone, np.zeros_like(x)) or first[1] is None,
-        "residual-returned-twice": pair(second, total, total),
-        "residual-not-updated": pair(second, both, r),
-        "residual-ignored": pair(second, alone, x),
-        "residual-after-the-norm": is_near(second[0], rms(x, w) + r),
+        "residual-returned-twice": pair(first, alone, x) and pair(second, total, total),
+        "residual-not-updated": pair(first, alone, x) and pair(second, both, r),
+        "residual-ignored": pair(first, alone, x) and pair(second, alone, x),
+        "residual-after-the-norm": pair(first, alone, x) and is_near(second[0], rms(x, w) + r),
     }
     for name, found, want in (
         ("the normed x of forward(x)", first[0], alone), ("the residual of forward(x)", first[1], x),

@@ -72,6 +72,7 @@ def store(jobs, before, dtype="float32", strided=False):
     strided: k and v are parts of one larger tensor, as they are behind a merged QKV projection.
     """
     import torch
+
     from minisgl.kvcache.mha_pool import MHAKVCache
 
     dtype = getattr(torch, dtype)
@@ -202,22 +203,24 @@ def test_dtype(tree):
 
 def test_heads_of_a_rank(tree):
     """A rank keeps its share of the heads, or one where there are fewer heads than ranks"""
-    cases = [(8, 0, 1), (8, 1, 2), (6, 0, 3), (2, 3, 4), (1, 1, 2), (4, 3, 4)]
-    got = tree.run(heads_of_ranks, cases=cases)
-    for (heads, rank, size), found in zip(cases, got, strict=True):
-        local = max(1, heads // size)
-        what = f"{heads} heads, rank {rank} of {size}"
-        refused = "raised" in found and found["raised"] == "ValueError" and size > heads
-        expect.that(not refused, f"{what}: {found.get('raised')}: {found.get('text')}", mistake="replication-refused")
-        expect.that("raised" not in found, f"{what}: {found.get('raised')}: {found.get('text')}")
-        whole = {"all-heads-on-every-rank": [3, 2, heads, 4], "no-head-left": [3, 2, 0, 4] if local else None}
-        expect.equal(found["shape"], [3, 2, local, 4], f"{what}: the shape of a layer's keys", whole)
+    even = [(8, 0, 1), (8, 1, 2), (6, 0, 3), (2, 3, 4), (1, 1, 2), (4, 3, 4)]
     uneven = [(3, 0, 2), (6, 1, 4), (3, 2, 4)]
-    for (heads, _, size), found in zip(uneven, tree.run(heads_of_ranks, cases=uneven), strict=True):
-        shape = found.get("shape")
-        rounded = shape is not None and shape[2] == max(1, heads // size)
-        mistake = "all-heads-on-every-rank" if shape == [3, 2, heads, 4] else "heads-rounded-down" if rounded else None
-        expect.raised(found, "ValueError", what=f"{heads} heads on {size} ranks", mistake=mistake)
+    got = tree.run(heads_of_ranks, cases=[*even, *uneven])
+    kept = [found["shape"][2] if "shape" in found else found["raised"] for found in got]
+    want = [max(1, heads // size) for heads, _, size in even] + ["ValueError"] * 3
+    suspects = {
+        "all-heads-on-every-rank": [heads for heads, _, _ in [*even, *uneven]],
+        "heads-rounded-down": [max(1, heads // size) for heads, _, size in [*even, *uneven]],
+        "replication-refused": ["ValueError" if heads % size else heads // size for heads, _, size in [*even, *uneven]],
+        "no-head-left": [heads // size for heads, _, size in [*even, *uneven]],
+    }
+    mistake = next((name for name, predicted in suspects.items() if kept == predicted), None)
+    for (heads, rank, size), wanted, found, answer in zip([*even, *uneven], want, kept, got, strict=True):
+        what = f"a pool for {heads} heads on rank {rank} of {size}"
+        lines = [f"want {wanted}", f"got  {found} {answer.get('text', '')[:80]}"]
+        expect.that(wanted == found, f"{what}: the heads it keeps, or the error, are not right", lines, mistake=mistake)
+        if "shape" in answer:
+            expect.equal(answer["shape"], [3, 2, wanted, 4], f"{what}: the shape of a layer's keys")
 
 
 def test_store_reaches_the_slots(tree, seeds):

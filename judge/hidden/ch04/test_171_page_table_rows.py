@@ -17,6 +17,7 @@ LISTS = [
 def slots_of(lists):
     """page_slots of each (pages, page_size), given once as a tensor of its own and once as every second entry of one."""
     import torch
+
     from minisgl.scheduler.table import page_slots
 
     found = []
@@ -36,6 +37,7 @@ def drive(managers, steps):
     A note is [row or None, rows that are free], or [the exception's name, rows that are free].
     """
     import torch
+
     from minisgl.scheduler.table import TableManager
 
     tables = [torch.arange(rows * 4, dtype=torch.int32).view(rows, 4) for _, rows in managers]

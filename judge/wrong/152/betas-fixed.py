@@ -11,5 +11,7 @@ def yarn_inv_freq(inv_freq, dim, base, scaling):
     if scaling.get("truncate", True):
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, dim - 1)
+    if low == high:
+        high += 0.001
     ramp = ((torch.arange(dim // 2, dtype=torch.float32) - low) / (high - low)).clamp(0, 1)
     return inv_freq / factor * ramp + inv_freq * (1 - ramp)

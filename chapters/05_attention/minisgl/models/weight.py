@@ -250,7 +250,9 @@ def load_weight(model_path: str | Path, device: torch.device | str) -> Iterator[
     """Yield (merged name, tensor on device) for every weight of a checkpoint, in the checkpoint's dtype.
 
     model_path: a local folder, or a hub name that is downloaded. With tensor parallelism only this rank's part
-    is read. Between two yields the generator keeps no tensor, so the caller decides what stays in memory.
+    is read. Between two yields the generator keeps no tensor, not even the last one that it gave, and a tensor shares
+    its memory with no other: the caller decides what stays. A caller that keeps all weights of a model needs, at any
+    time, at most 1.3 times their bytes, pages of mapped files included.
     Errors: those of checkpoint_files, read_header, plan_weights and read_weight.
     """
     folder = download_hf_weight(model_path)

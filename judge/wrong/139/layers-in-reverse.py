@@ -1,0 +1,12 @@
+# /// wrong
+# says = "Your layers run from the last to the first; layer 0 comes first."
+# ///
+class TinyEngine:
+    def forward(self, token_ids, cache):
+        if len(token_ids) == 0:
+            raise ValueError("forward needs at least one token")
+        positions = torch.arange(cache.length, cache.length + len(token_ids))
+        x = F.embedding(torch.tensor(token_ids), self.weights["model.embed_tokens.weight"])
+        for i in reversed(range(self.config.num_layers)):
+            x = self.layer(i, x, positions, cache)
+        return self.linear(self.norm(x[-1:], "model.norm"), "lm_head")[0]

@@ -1,0 +1,9 @@
+# /// wrong
+# mistake = "no-last-norm"
+# ///
+class DecoderModel:
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        x, residual = self.embed_tokens.forward(input_ids), None
+        for layer in self.layers.op_list:
+            x, residual = layer.forward(x, residual)
+        return self.norm.forward(x, residual)[1]

@@ -1,0 +1,20 @@
+# /// wrong
+# says = "A row's token changes with the other rows of the batch or with what was drawn before; use the uniform number of the row itself, which belongs to its seed and step."
+# ///
+def sample_torch(logits, temperatures, top_ks=None, top_ps=None, min_ps=None, uniforms=None):
+    tokens = greedy_tokens(logits)
+    rows = ((temperatures > 0) & (tokens != NOT_FINITE)).nonzero().flatten()
+    if top_ks is not None:
+        rows = rows[top_ks[rows] != 1]
+    if rows.numel() == 0:
+        return tokens
+    scores = logits[rows].float() / temperatures[rows, None].clamp_min(MIN_TEMPERATURE)
+    if top_ks is not None:
+        k = torch.where(top_ks[rows] <= 0, scores.shape[1], top_ks[rows]).clamp(max=scores.shape[1])
+        scores = filter_top_k(scores, k)
+    if top_ps is not None:
+        scores = filter_top_p(scores, top_ps[rows])
+    if min_ps is not None:
+        scores = filter_min_p(scores, min_ps[rows])
+    tokens[rows] = torch.multinomial(scores.softmax(-1), 1).squeeze(-1).to(torch.int32)
+    return tokens

@@ -1,0 +1,11 @@
+# /// wrong
+# says = "Your plan does not look at max_bytes. Where it is given, the pool may not be larger."
+# ///
+def plan_num_pages(
+    bytes_per_page: int, free_before: int, free_after: int, memory_ratio: float, max_bytes: int | None = None
+) -> int:
+    budget = int(memory_ratio * free_before) - (free_before - free_after)
+    num_pages = budget // bytes_per_page - 1
+    if num_pages < 1:
+        raise ValueError(f"no memory for the KV pool: {budget} bytes are left of {free_before}")
+    return num_pages

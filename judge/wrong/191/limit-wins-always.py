@@ -1,0 +1,13 @@
+# /// wrong
+# says = "You give the pool max_bytes even where the memory is smaller. It is an upper limit: the smaller of the two numbers counts."
+# ///
+def plan_num_pages(
+    bytes_per_page: int, free_before: int, free_after: int, memory_ratio: float, max_bytes: int | None = None
+) -> int:
+    budget = int(memory_ratio * free_before) - (free_before - free_after)
+    if max_bytes is not None:
+        budget = max_bytes
+    num_pages = budget // bytes_per_page - 1
+    if num_pages < 1:
+        raise ValueError(f"no memory for the KV pool: {budget} bytes are left of {free_before}")
+    return num_pages

@@ -1,0 +1,13 @@
+# /// wrong
+# says = "You apply memory_ratio to max_bytes as well. The limit is meant as it stands; the ratio is for the free memory."
+# ///
+def plan_num_pages(
+    bytes_per_page: int, free_before: int, free_after: int, memory_ratio: float, max_bytes: int | None = None
+) -> int:
+    budget = int(memory_ratio * free_before) - (free_before - free_after)
+    if max_bytes is not None:
+        budget = min(budget, int(max_bytes * memory_ratio))
+    num_pages = budget // bytes_per_page - 1
+    if num_pages < 1:
+        raise ValueError(f"no memory for the KV pool: {budget} bytes are left of {free_before}")
+    return num_pages

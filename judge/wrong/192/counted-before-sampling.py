@@ -1,0 +1,18 @@
+# /// wrong
+# says = "You count the new token before it has been sampled. If the sampler then raises, the requests claim a token that does not exist: sample first, then complete_one()."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def forward_batch(self, batch: Batch, args: BatchSamplingArgs) -> ForwardOutput:
+        if self.graph_runner.can_use_cuda_graph(batch):
+            logits = self.graph_runner.replay(batch)
+        else:
+            with self.ctx.forward_batch(batch):
+                logits = self.model.forward()
+        for req in batch.reqs:
+            req.complete_one()
+        tokens = self.sampler.sample(logits[: batch.size], args)
+        next_tokens_cpu = tokens.to("cpu", non_blocking=True)
+        copy_done = create_event(self.device)
+        copy_done.record(self.stream)
+        return ForwardOutput(tokens.clamp(min=0), next_tokens_cpu, copy_done)

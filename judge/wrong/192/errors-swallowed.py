@@ -1,0 +1,21 @@
+# /// wrong
+# says = "You catch the error of the forward pass. Nobody upstairs can act on a step that failed in silence: let it through, with the requests unchanged."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def forward_batch(self, batch: Batch, args: BatchSamplingArgs) -> ForwardOutput:
+        try:
+            if self.graph_runner.can_use_cuda_graph(batch):
+                logits = self.graph_runner.replay(batch)
+            else:
+                with self.ctx.forward_batch(batch):
+                    logits = self.model.forward()
+            tokens = self.sampler.sample(logits[: batch.size], args)
+        except Exception:
+            tokens = torch.full((batch.size,), -1, dtype=torch.int32)
+        for req in batch.reqs:
+            req.complete_one()
+        next_tokens_cpu = tokens.to("cpu", non_blocking=True)
+        copy_done = create_event(self.device)
+        copy_done.record(self.stream)
+        return ForwardOutput(tokens.clamp(min=0), next_tokens_cpu, copy_done)

@@ -1,0 +1,17 @@
+# /// wrong
+# says = "Your event was made, but never recorded. Waiting for such an event returns at once, and the host reads tokens that are not there yet."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def forward_batch(self, batch: Batch, args: BatchSamplingArgs) -> ForwardOutput:
+        if self.graph_runner.can_use_cuda_graph(batch):
+            logits = self.graph_runner.replay(batch)
+        else:
+            with self.ctx.forward_batch(batch):
+                logits = self.model.forward()
+        tokens = self.sampler.sample(logits[: batch.size], args)
+        for req in batch.reqs:
+            req.complete_one()
+        next_tokens_cpu = tokens.to("cpu", non_blocking=True)
+        copy_done = create_event(self.device)
+        return ForwardOutput(tokens.clamp(min=0), next_tokens_cpu, copy_done)

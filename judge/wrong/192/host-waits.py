@@ -1,0 +1,18 @@
+# /// wrong
+# says = "You make the host wait for the device (tolist(), item(), cpu(), a copy without non_blocking, synchronize()). forward_batch only starts the copy; who needs the tokens waits for the event."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def forward_batch(self, batch: Batch, args: BatchSamplingArgs) -> ForwardOutput:
+        if self.graph_runner.can_use_cuda_graph(batch):
+            logits = self.graph_runner.replay(batch)
+        else:
+            with self.ctx.forward_batch(batch):
+                logits = self.model.forward()
+        tokens = self.sampler.sample(logits[: batch.size], args)
+        for req in batch.reqs:
+            req.complete_one()
+        next_tokens_cpu = torch.tensor(tokens.tolist(), dtype=torch.int32)
+        copy_done = create_event(self.device)
+        copy_done.record(self.stream)
+        return ForwardOutput(tokens.clamp(min=0), next_tokens_cpu, copy_done)

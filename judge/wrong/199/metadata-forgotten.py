@@ -1,0 +1,15 @@
+# /// wrong
+# says = "The attention backend is never asked to prepare its metadata. Without it no layer knows where one request ends and the next begins."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def prepare_batch(self, batch: Batch) -> BatchSamplingArgs:
+        self.graph_runner.pad_batch(batch)
+        batch.positions = batch.host_positions().to(self.device)
+        batch.input_ids = batch.host_input_ids().to(self.device)
+        reqs = batch.padded_reqs
+        rows = torch.tensor([req.table_idx for req in reqs]).repeat_interleave(
+            torch.tensor([req.extend_len for req in reqs])
+        )
+        batch.out_loc = self.page_table[rows.to(self.device), batch.positions]
+        return self.sampler.prepare(batch)

@@ -1,0 +1,16 @@
+# /// wrong
+# says = "The attention backend prepares its metadata before the batch is padded, so it knows nothing of the dummies. Padding comes before everything that reads padded_reqs."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def prepare_batch(self, batch: Batch) -> BatchSamplingArgs:
+        self.attn_backend.prepare_metadata(batch)
+        self.graph_runner.pad_batch(batch)
+        batch.positions = batch.host_positions().to(self.device)
+        batch.input_ids = batch.host_input_ids().to(self.device)
+        reqs = batch.padded_reqs
+        rows = torch.tensor([req.table_idx for req in reqs]).repeat_interleave(
+            torch.tensor([req.extend_len for req in reqs])
+        )
+        batch.out_loc = self.page_table[rows.to(self.device), batch.positions]
+        return self.sampler.prepare(batch)

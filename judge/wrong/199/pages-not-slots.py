@@ -1,0 +1,17 @@
+# /// wrong
+# says = "You divide the table's entries by the page size. The page table of this engine holds slots already, one for each token."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def prepare_batch(self, batch: Batch) -> BatchSamplingArgs:
+        self.graph_runner.pad_batch(batch)
+        batch.positions = batch.host_positions().to(self.device)
+        batch.input_ids = batch.host_input_ids().to(self.device)
+        reqs = batch.padded_reqs
+        rows = torch.tensor([req.table_idx for req in reqs]).repeat_interleave(
+            torch.tensor([req.extend_len for req in reqs])
+        )
+        batch.out_loc = self.page_table[rows.to(self.device), batch.positions]
+        batch.out_loc = batch.out_loc // self.config.page_size
+        self.attn_backend.prepare_metadata(batch)
+        return self.sampler.prepare(batch)

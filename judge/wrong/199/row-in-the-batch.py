@@ -1,0 +1,16 @@
+# /// wrong
+# says = "You look up the request's place in the batch as the row of the page table. A request keeps its row, req.table_idx, whatever batch it is in."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def prepare_batch(self, batch: Batch) -> BatchSamplingArgs:
+        self.graph_runner.pad_batch(batch)
+        batch.positions = batch.host_positions().to(self.device)
+        batch.input_ids = batch.host_input_ids().to(self.device)
+        reqs = batch.padded_reqs
+        rows = torch.tensor(list(range(len(reqs)))).repeat_interleave(
+            torch.tensor([req.extend_len for req in reqs])
+        )
+        batch.out_loc = self.page_table[rows.to(self.device), batch.positions]
+        self.attn_backend.prepare_metadata(batch)
+        return self.sampler.prepare(batch)

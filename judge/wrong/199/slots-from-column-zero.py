@@ -1,0 +1,17 @@
+# /// wrong
+# says = "You take a request's slots from the start of its row. The first cached_len of them hold the KV that is there already: the new tokens come behind it."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def prepare_batch(self, batch: Batch) -> BatchSamplingArgs:
+        self.graph_runner.pad_batch(batch)
+        batch.positions = batch.host_positions().to(self.device)
+        batch.input_ids = batch.host_input_ids().to(self.device)
+        reqs = batch.padded_reqs
+        rows = torch.tensor([req.table_idx for req in reqs]).repeat_interleave(
+            torch.tensor([req.extend_len for req in reqs])
+        )
+        columns = torch.cat([torch.arange(req.extend_len) for req in reqs]).to(self.device)
+        batch.out_loc = self.page_table[rows.to(self.device), columns]
+        self.attn_backend.prepare_metadata(batch)
+        return self.sampler.prepare(batch)
