@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ class TreeUnderTest:
 
     def __init__(self, folder: Path, sandbox: Sandbox, limits: ProbeLimits, seed: int) -> None:
         self.folder, self.sandbox, self.limits, self.seed = folder, sandbox, limits, seed
-        self.deadline = time.monotonic() + EXERCISE_FACTOR * limits.seconds
+        self.left = EXERCISE_FACTOR * limits.seconds  # the oracle's time does not count
         self.stopped: ProbeFailed | None = None  # after a time-out or a memory kill nothing more is run
         self.answered = False
         self.output = bytearray()
@@ -80,10 +81,8 @@ class TreeUnderTest:
         """Run a probe in the sandbox and return its evidence. Inputs: numbers, strings, lists, dicts, numpy arrays."""
         if self.stopped is not None:
             raise self.stopped
-        left = self.deadline - time.monotonic()
-        limits = ProbeLimits(
-            max(0.1, min(self.limits.seconds, left)), self.limits.memory, self.limits.output, self.limits.processes
-        )
+        limits = replace(self.limits, seconds=max(0.1, min(self.limits.seconds, self.left)))
+        start = time.monotonic()
         try:
             evidence = self.sandbox.run(probe, self.folder, limits, self.seed, inputs)
         except ProbeFailed as failure:
@@ -91,6 +90,7 @@ class TreeUnderTest:
                 self.stopped = failure
             raise
         finally:
+            self.left -= time.monotonic() - start
             self.output += self.sandbox.output[: max(0, 65536 - len(self.output))]
         self.answered = True
         return evidence

@@ -131,6 +131,7 @@ def watch_memory(layers, side):
     All sizes are in bytes. alive: of tensors that nobody but the generator can hold, at each yield. python: what Python's
     own allocator handed out, at each yield and at most. peak: what the process grew by while all weights were kept.
     """
+    import contextlib
     import ctypes
     import gc
     import json
@@ -181,10 +182,8 @@ def watch_memory(layers, side):
     tracemalloc.stop()
     del weights
     gc.unfreeze()
-    try:
+    with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back to the system, so that it counts when it is used again
-    except (OSError, AttributeError):
-        pass
 
     def resident(field="VmRSS"):
         with open("/proc/self/status") as status:

@@ -210,8 +210,9 @@ def test_lengths(tree):
         expect.that(got["on the host"] == ["list", "list"], "query_lens and kv_lens must be lists on the host", told, kind="type")
         suspects = {"cu-seqlens-of-the-keys": all_cases(found, of_keys), "no-leading-zero": all_cases(found, headless)}
         expect.close(got["cu_seqlens_q"], cumulated(queries), atol=0.0, name=f"cu_seqlens_q of the batch '{name}'", axes=("entry",), dtype="int32", suspects=suspects)
+        others = {"all-requests": all(same(found[c]["last"], cumulated(lens_of(r + p)[0])[1:] - 1) for c, (r, p) in CASES.items())}
         last = (cumulated(queries)[1 : len(real) + 1] - 1).astype(np.int32)
-        expect.close(found[name]["last"], last, atol=0.0, name=f"get_last_indices of the batch '{name}'", axes=("request",))
+        expect.close(found[name]["last"], last, atol=0.0, name=f"get_last_indices of the batch '{name}'", axes=("request",), suspects=others)
         expect.equal(found[name]["requests"], [[c, t, row] for t, c, row in real + padding], "the lengths and rows of the requests afterwards")
 
 
@@ -225,6 +226,7 @@ def test_slots(tree):
     row_of = lambda all_: [row for _, _, row in all_]  # noqa: E731
     suspects = {
         "rows-in-batch-order": rows(lambda all_: list(range(len(all_)))),
+        "padding-forgotten": lambda got, real, _: same(got["query_lens"], lens_of(real)[0]),
         "table-not-cut": rows(row_of, lambda all_: WIDTH),
         "table-cut-at-the-queries": rows(row_of, lambda all_: max(lens_of(all_)[0])),
         "last-slot-cut-off": rows(row_of, lambda all_: max(lens_of(all_)[1]) - 1),

@@ -128,6 +128,8 @@ def bring_up(cases, prompts=()):
             continue
         missing = [name for name in case["names"] if not hasattr(engine, name)]
         answer = {"missing": missing} | ({} if missing else describe(engine, config))
+        if case.get("run") and not missing:
+            answer["tokens"] = two_tokens(engine)
         if case.get("second"):
             try:
                 Engine(config)
@@ -136,8 +138,6 @@ def bring_up(cases, prompts=()):
                 raise
             except Exception as error:
                 answer["second"] = {"raised": type(error).__name__, "text": str(error)}
-        if case.get("run") and not missing:
-            answer["tokens"] = two_tokens(engine)
         engine.shutdown()
         answers.append(answer)
     return answers
@@ -304,7 +304,6 @@ def test_memory_is_measured_around_the_weights(tree):
     suspects = {
         "measured-after-loading": [plan(600_000, 600_000, size), *want[1:]],
         "measured-once": [plan(1_000_000, 1_000_000, size), *want[1:]],
-        "measured-the-wrong-way-round": lambda pages: pages[0] > plan(1_000_000, 1_000_000, size),
         "page-size-forgotten": lambda pages: pages[0] in (plan(1_000_000, 600_000, size // 4),),
         "dtype-of-the-config-ignored": lambda pages: pages[0] == want[0] and pages[1] == plan(1_000_000, 1_000_000, size),
         "limit-of-the-config-ignored": lambda pages: pages[:2] == want[:2] and pages[2] == plan(1_000_000, 900_000, size),

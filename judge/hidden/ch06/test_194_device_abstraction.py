@@ -60,7 +60,7 @@ def on_a_gpu(values, dtype, index):
 
     torch.cuda.is_available = lambda: True
     notes = {"pinned": False, "copies": [], "devices": [], "other": [], "waits": []}
-    pinned = []
+    pinned, there = [], []  # tensors that are meant to be in pinned memory, and on the GPU
 
     def is_gpu(value):
         return isinstance(value, (torch.device, str)) and str(value).startswith("cuda")
@@ -80,7 +80,7 @@ def on_a_gpu(values, dtype, index):
             gpus = [v for v in (*args, *kwargs.values()) if is_gpu(v)]
             if name in ("to", "cuda", "copy_"):
                 source = args[1] if name == "copy_" else args[0]
-                if gpus or name != "to":
+                if gpus or name == "cuda" or (name == "copy_" and any(args[0] is t for t in there)):
                     flag = bool(kwargs.get("non_blocking") or any(v is True for v in args[1:]))
                     notes["copies"].append("does not wait" if flag else "waits")
                     notes["devices"] += [str(v) for v in gpus]
@@ -95,6 +95,8 @@ def on_a_gpu(values, dtype, index):
                 kwargs = {key: v for key, v in kwargs.items() if not is_gpu(v)}
                 args = tuple(v for v in args if not is_gpu(v))
             out = function(*args, **kwargs)
+            if gpus:
+                there.append(out)
             if pin:
                 pinned.append(out)
             return out
