@@ -26,6 +26,10 @@ class Mismatch(AssertionError):
         self.kind, self.headline, self.lines, self.mistake = kind, headline, list(lines), mistake
 
 
+class BadExpectation(Exception):
+    """The test itself is wrong: an expected value that nothing could meet, or that anything would."""
+
+
 def that(
     condition: Any, headline: str, lines: Sequence[str] = (), mistake: str | None = None, kind: str = "mismatch"
 ) -> None:
@@ -218,6 +222,8 @@ def same_distribution(
         suspects: mistake -> the distributions that it would draw from (same shape as `probabilities`); it must explain all rows.
     """
     want = np.atleast_2d(np.asarray(probabilities, np.float64))
+    if not _is_distribution(want):
+        raise BadExpectation("the expected rows are no distributions: each must be finite, >= 0 and sum to 1")
     draws = np.atleast_2d(np.asarray(is_tensor(tokens, name)))
     if draws.dtype.kind not in "iu":
         raise Mismatch(
@@ -241,6 +247,8 @@ def same_distribution(
 
     def fits(alternative: Any) -> bool:
         table = np.atleast_2d(np.asarray(alternative, np.float64))
+        if table.shape != want.shape or not _is_distribution(table):
+            return False
         return not any(_unlikely(c, p, share).any() for c, p in zip(counts, table, strict=True))
 
     mistake = _suspected(tokens, suspects, fits)
@@ -250,6 +258,10 @@ def same_distribution(
         *_frequencies(counts[index], want[index], wrong[index], index, rows, name, len(want)),
         mistake,
     )
+
+
+def _is_distribution(table: np.ndarray) -> bool:
+    return bool(np.isfinite(table).all() and (table >= 0).all() and np.allclose(table.sum(-1), 1.0, atol=1e-3))
 
 
 def _frequencies(

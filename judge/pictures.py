@@ -66,7 +66,10 @@ def build(registry: Registry, check: bool) -> list[Path]:
     judge = Judge(registry, seed=SEED)
     plans = {
         "pass": (_judged(registry, judge, 190, None), [hidden_file(registry.exercises[190])]),
-        "fail": (_judged(registry, judge, 190, "top-p-before-top-k"), [hidden_file(registry.exercises[190]), WRONG / "190" / "top-p-before-top-k.py"]),
+        "fail": (
+            _judged(registry, judge, 190, "top-p-before-top-k"),
+            [hidden_file(registry.exercises[190]), WRONG / "190" / "top-p-before-top-k.py"],
+        ),
         "list": (_listing(registry), [ROOT / "steps.toml"]),
     }
     changed = []

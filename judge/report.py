@@ -60,6 +60,12 @@ class Reporter:
             self._checks(verdict)
         if verdict.diagnosis is not None and verdict.status is not Status.PASS:
             self._diagnosis(verdict)
+        if verdict.culprit:
+            numbers = ", ".join(map(str, verdict.culprit_exercises))
+            self.say("On the reference's base this exercise passes; on yours it fails.", "", 2)
+            self.say(f"The file at fault is {verdict.culprit} (exercise {numbers}).", "bold", 2)
+        elif verdict.base == "mine":
+            self.say(f"your files below it: {len(verdict.base_files)}" + ("" if verdict.base_files else " (none is written yet)"), "dim", 2)
         if verdict.filled:
             self.say(f"from the reference, since not written yet: {', '.join(verdict.filled)}", "dim", 2)
         if verdict.ignored:

@@ -251,6 +251,7 @@ def judge(registry, exercises: list, options, child) -> int:
                 {} if options.solution else {"base": options.base}
             )
             verdict = runner.judge(exercise, **how)
+            runner.blame(exercise, verdict, **how)
             verdicts.append(verdict)
             if own:
                 progress.record(exercise, registry.chapter_of(exercise), verdict)
@@ -305,6 +306,8 @@ def next_command(registry, verdict, options) -> str:
     from judge.verdict import Status
 
     extra = " --base mine" if options.base == "mine" else ""
+    if verdict.culprit_exercises:
+        return f"python judge/run.py {verdict.culprit_exercises[0]}"
     if verdict.status is Status.PASS:
         if options.solution:
             return f"python judge/run.py {verdict.number}"

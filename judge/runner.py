@@ -234,6 +234,7 @@ class Judge:
         try:
             tree = trees.assemble(self.registry, exercise, **how)
             verdict.judged, verdict.filled, verdict.ignored = tree.judged, tree.filled, tree.ignored
+            verdict.base_files = tree.base_files
             if not tree.attempted:
                 self._not_attempted(verdict, exercise)
             else:
@@ -246,6 +247,27 @@ class Judge:
             verdict.diagnosis = Diagnosis("judge-error", str(error))
         verdict.seconds = time.perf_counter() - start
         return verdict
+
+    def blame(self, exercise: Exercise, verdict: Verdict, **how: Any) -> None:
+        """For a verdict on the learner's own base that is no pass: if the reference's base passes, name the file at fault.
+
+        Bisects over the learner's files in the order of the chapters: the first one whose laying-in ends the pass.
+        """
+        if verdict.base != "mine" or verdict.status in (Status.PASS, Status.NOT_ATTEMPTED, Status.JUDGE_ERROR):
+            return
+        if self.judge(exercise, **how | {"base": "reference"}).status is not Status.PASS:
+            return
+        found = trees.pieces(self.registry, exercise)
+        passes, fails = 0, len(found)
+        while fails - passes > 1:
+            middle = (passes + fails) // 2
+            if self.judge(exercise, **how | {"base": "mine", "laid": middle}).status is Status.PASS:
+                passes = middle
+            else:
+                fails = middle
+        chapter, path = found[fails - 1]
+        verdict.culprit = chapter.shown(path)
+        verdict.culprit_exercises = [ex.number for ex in chapter.exercises if path in ex.targets]
 
     @staticmethod
     def _not_attempted(verdict: Verdict, exercise: Exercise) -> None:

@@ -31,6 +31,7 @@ class Assembled:
     judged: dict[str, str] = field(default_factory=dict)  # file in the tree -> path shown to the learner
     filled: list[str] = field(default_factory=list)  # symbols taken from the reference
     ignored: list[str] = field(default_factory=list)  # edited files that this exercise does not ask for
+    base_files: list[str] = field(default_factory=list)  # with base "mine": the learner's files below the exercise
     attempted: bool = True
 
     def write(self, folder: Path) -> None:
@@ -163,13 +164,15 @@ def assemble(
     solution: bool = False,
     overrides: dict[str, bytes] | None = None,
     base: str = "reference",
+    laid: int | None = None,
 ) -> Assembled:
     """Build the tree on which `exercise` is judged.
 
     Args:
         solution: judge the reference instead of the learner's files.
         overrides: file -> bytes to judge in place of the learner's file (from `--file`, or a known-wrong solution).
-        base: "reference", or "mine": the files of the earlier chapters are the learner's own.
+        base: "reference", or "mine": the files below the exercise (see `pieces`) are the learner's own.
+        laid: with "mine": only so many of the pieces, from the first.
 
     Raises:
         SourceProblem: if a file that the exercise asks for cannot be judged.
@@ -181,7 +184,8 @@ def assemble(
         tree.judged = {path: f"solutions/{chapter.slug}/{path}" for path in exercise.targets}
         return tree
     if base == "mine":
-        _lay_learners_files(registry, chapter, tree)
+        for piece in pieces(registry, exercise)[:laid]:
+            _lay(registry, chapter, piece, tree)
     pristine = snapshot(registry, chapter)
     done = False
     for path, names in exercise.targets.items():
@@ -191,10 +195,11 @@ def assemble(
         else:
             source = read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
         tree.judged[path] = shown
-        wanted = skeleton.expand(files[path], names)
+        solution_text = (chapter.folder("solutions") / path).read_text(encoding="utf-8")
+        wanted = skeleton.expand(solution_text, names)
         _require_names(source, wanted, shown)
         done = done or not all(skeleton.is_stub(source, name) for name in wanted)
-        files[path] = _fill_stubs(source, files[path], path, chapter, tree, skip=exercise.number)
+        files[path] = _fill_stubs(source, solution_text, path, chapter, tree, skip=exercise.number)
     tree.attempted = done
     if not overrides:
         tree.ignored = _edited(chapter, pristine, skip=exercise)
@@ -234,51 +239,57 @@ def _edited(chapter: Chapter, pristine: dict[str, str], skip: Exercise) -> list[
     return edited
 
 
-def _lay_learners_files(registry: Registry, upto: Chapter, tree: Assembled) -> None:
-    """Replace each symbol that an earlier chapter asked for by the learner's own, where they have written it."""
-    for chapter in registry.chapters:
-        if chapter.number >= upto.number or chapter.planned or (chapter.number == 0) != (upto.number == 0):
+Piece = tuple[Chapter, str]  # a file of the learner's that can take the reference's place
+
+
+def pieces(registry: Registry, exercise: Exercise) -> list[Piece]:
+    """The files of the learner's below an exercise, in the order of the chapters: of the earlier chapters, and of its siblings."""
+    upto = registry.chapter_of(exercise)
+    there = reference_paths(registry, upto.number)
+    found = []
+    for chapter in registry.open_chapters:
+        if chapter.number > upto.number or (chapter.number == 0) != (upto.number == 0):
             continue
-        for exercise in chapter.exercises:
-            for path, names in exercise.targets.items():
-                if path not in tree.files:
-                    continue
-                shown = chapter.shown(path)
-                mine = read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
-                theirs = (chapter.folder("solutions") / path).read_text(encoding="utf-8")
-                _lay_file(tree, path, mine, theirs, names, shown, exercise)
+        asked = dict.fromkeys(path for ex in chapter.exercises for path in ex.targets)
+        own = exercise.targets if chapter.number == upto.number else ()
+        found += [(chapter, path) for path in asked if path in there and path not in own]
+    return found
 
 
-def _lay_file(
-    tree: Assembled, path: str, mine: str, theirs: str, names: tuple[str, ...], shown: str, exercise: Exercise
-) -> None:
-    written = [
-        name
-        for name in skeleton.expand(theirs, names)
-        if name in skeleton.symbols(mine) and not skeleton.is_stub(mine, name)
-    ]
-    unwritten = [name for name in skeleton.expand(theirs, names) if name not in written]
-    tree.filled += [f"{exercise.number} {name}" for name in unwritten]
+def _lay(registry: Registry, upto: Chapter, piece: Piece, tree: Assembled) -> None:
+    """Put a file of the learner's into the tree; symbols that they have not written stay the reference's."""
+    chapter, path = piece
+    shown = chapter.shown(path)
+    exercises = [ex for ex in chapter.exercises if path in ex.targets]
+    source = read_source(chapter.folder("chapters") / path, shown, str(exercises[0].number))
+    solution = chapter.folder("solutions") / path
+    theirs = solution.read_text(encoding="utf-8")
+    wanted = skeleton.expand(theirs, tuple(name for ex in exercises for name in ex.targets[path]))
+    _require_names(source, wanted, shown)
+    written = [name for name in wanted if not skeleton.is_stub(source, name)]
     if not written:
         return
-    current = tree.files[path]
-    helpers = [name for name in skeleton.symbols(mine) if name not in skeleton.symbols(theirs)]
+    tree.base_files.append(shown)
+    if reference_paths(registry, upto.number)[path] == solution:  # no later chapter changes the file
+        tree.files[path] = _fill_stubs(source, theirs, path, chapter, Assembled({}, ""))
+        return
     for name in written:
-        if skeleton.same(theirs, current, name):  # not changed again by a chapter in between
-            current = skeleton.replace(current, name, skeleton.text_of(mine, name))
-            tree.judged[path] = shown
-    extra = "".join(
-        "\n\n" + skeleton.text_of(mine, name)
-        for name in helpers
-        if "." not in name and name not in skeleton.symbols(current)
-    )
-    tree.files[path] = skeleton.overlay(current, _imports(mine)) + extra
+        if name in skeleton.symbols(source) and skeleton.same(theirs, tree.files[path], name):
+            tree.files[path] = skeleton.replace(tree.files[path], name, skeleton.text_of(source, name))
+    tree.files[path] = skeleton.overlay(tree.files[path], _additions(source, theirs))
 
 
-def _imports(source: str) -> str:
+def _additions(source: str, theirs: str) -> str:
+    """Imports, constants and helpers of the learner's file that the reference's file does not have."""
     lines = source.splitlines()
-    nodes = [n for n in ast.parse(source).body if isinstance(n, (ast.Import, ast.ImportFrom))]
-    return "".join("\n".join(lines[n.lineno - 1 : n.end_lineno]) + "\n" for n in nodes)
+    known = set(skeleton.symbols(theirs))
+    kept = []
+    for node in ast.parse(source).body:
+        new_definition = isinstance(node, (*skeleton.FUNCTIONS, ast.ClassDef)) and node.name not in known
+        if new_definition or isinstance(node, (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            kept.append("\n".join(lines[first - 1 : node.end_lineno]) + "\n")
+    return "".join(kept)
 
 
 def learners_chapter(registry: Registry, chapter: Chapter) -> Assembled:

@@ -76,6 +76,9 @@ class Verdict:
     judged: dict[str, str] = field(default_factory=dict)
     filled: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    base_files: list[str] = field(default_factory=list)  # base "mine": the learner's files below the exercise
+    culprit: str | None = None  # base "mine": the earlier file that makes it fail
+    culprit_exercises: list[int] = field(default_factory=list)
     printed: str = ""
 
     @property

@@ -43,9 +43,6 @@ def warp(logits: np.ndarray, params: dict, mistake: str | None = None, order: np
     filters = [lambda s: keep_top_k(s, k, mistake, order), lambda s: keep_top_p(s, top_p, mistake, order)]
     if mistake == "top-p-before-top-k":
         filters.reverse()
-    if mistake == "no-renormalisation":
-        kept = filters[0](scores)
-        return softmax(np.where(np.isfinite(keep_top_p(scores, top_p, mistake, order)), kept, -np.inf))
     for keep in filters:
         scores = keep(scores)
     if min_p > 0:

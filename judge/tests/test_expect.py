@@ -438,3 +438,16 @@ def test_raised_checks_the_type_and_the_words():
         in refused(expect.raised, {"raised": "ValueError", "text": "bad"}, "ValueError", mentions="seed").headline
     )
     assert refused(expect.raised, {}, "ValueError", mistake="not-refused").mistake == "not-refused"
+
+
+def test_expected_values_that_make_no_sense_are_the_authors_error():
+    for bad in (np.array([0.5, np.nan]), np.array([0.5, 0.2]), np.array([1.5, -0.5])):
+        with pytest.raises(expect.BadExpectation):
+            expect.same_distribution(np.zeros(10, np.int64), bad)
+
+
+def test_a_suspect_that_is_no_distribution_explains_nothing():
+    draws = np.zeros(4000, np.int64)
+    with pytest.raises(expect.Mismatch) as caught:
+        expect.same_distribution(draws, np.array([0.5, 0.5]), suspects={"nan": np.array([np.nan, np.nan]), "other shape": np.array([1.0, 0, 0])})
+    assert caught.value.mistake is None

@@ -5,6 +5,7 @@ import weakref
 import numpy as np
 
 from judge import expect
+from judge.sandbox import ProbeFailed
 
 HQ, HKV, DIM, LAYERS, WINDOW = 6, 2, 8, 3, 3
 # (tokens, cached, whose prefix it shares or None); the last token of a prompt is always computed, so never all cached
@@ -217,6 +218,16 @@ MISTAKES = {
     "outputs-in-another-order": [{"place": "sorted"}, {"place": "reversed"}],
 }
 
+def run_or_explain(tree, probe, explain, **inputs):
+    """The probe's evidence. Where it raises, a check of the parts may say why: that is the plainer finding."""
+    try:
+        return tree.run(probe, **inputs)
+    except ProbeFailed as failure:
+        if failure.status == "error":
+            explain(tree)
+        raise
+
+
 ANSWERS = weakref.WeakKeyDictionary()
 
 
@@ -224,7 +235,7 @@ def served(tree, seeds):
     """The cases, and what the learner's backend made of them in one process."""
     if tree not in ANSWERS:
         cases = [make_case(seed, size) for seed in seeds for size in PAGE_SIZES]
-        ANSWERS[tree] = cases, tree.run(serve, cases=cases, dtype="float32")
+        ANSWERS[tree] = cases, run_or_explain(tree, serve, test_the_mask, cases=cases, dtype="float32")
     return ANSWERS[tree]
 
 
@@ -365,7 +376,7 @@ def test_once_per_batch(tree, seeds):
 def test_bfloat16(tree):
     """In bfloat16 the result is bfloat16, and right within its precision"""
     cases = [make_case(3, 4)]
-    (answer,) = tree.run(serve, cases=cases, dtype="bfloat16")
+    (answer,) = run_or_explain(tree, serve, test_the_mask, cases=cases, dtype="bfloat16")
     for layer, (got, want) in enumerate(zip(answer["outs"], simulate(cases[0]), strict=True)):
         expect.close(got, want, atol=0.12, name=title(cases[0], layer) + " in bfloat16", axes=("packed token", "head", "feature"))
         expect.is_tensor(got, "the attention's result with bfloat16 inputs", dtype="bfloat16")

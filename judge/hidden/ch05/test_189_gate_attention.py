@@ -5,7 +5,15 @@ import weakref
 import numpy as np
 
 from judge import expect, prompts, questions
-from judge.hidden.ch05.test_181_paged_attention import LAYERS, PAGE_SIZES, make_case, serve, simulate, title
+from judge.hidden.ch05.test_181_paged_attention import (
+    LAYERS,
+    PAGE_SIZES,
+    make_case,
+    run_or_explain,
+    serve,
+    simulate,
+    title,
+)
 from judge.reference import Reference
 
 TINY = ("tiny-mistral", "tiny-llama", "tiny-qwen3", "tiny-qwen2", "tiny-qwen3-moe")
@@ -217,9 +225,9 @@ def wrong_plans():
         read, mask, is_causal = plan(n, slots, window)
         return slots[: len(read)], mask, is_causal
 
-    def in_a_row(n, slots, window):
+    def first_to_last(n, slots, window):
         read, mask, is_causal = plan(n, slots, window)
-        return list(range(read[0], read[0] + len(read))), mask, is_causal
+        return list(range(read[0], read[-1] + 1)), mask, is_causal
 
     return {
         "window-ignored": lambda n, slots, window: plan(n, slots, None),
@@ -232,7 +240,7 @@ def wrong_plans():
         "no-mask": no_mask,
         "far-keys-read": uncut,
         "cut-at-the-wrong-end": cut_at_the_end,
-        "read-in-a-row": in_a_row,
+        "read-in-a-row": first_to_last,
     }
 
 
@@ -308,13 +316,18 @@ def test_plans_of_a_batch(tree):
     expect.that(fresh, "the plans of a second batch with the same lengths are wrong", mistake="plans-of-another-batch" if shared else None)
 
 
+def explain(tree):
+    test_plan_of_a_request(tree)
+    test_plans_of_a_batch(tree)
+
+
 DENSE = weakref.WeakKeyDictionary()
 
 
 def against_dense(tree, seeds, size):
     if tree not in DENSE:
         cases = [make_case(seed, page_size) for page_size in PAGE_SIZES for seed in seeds]
-        DENSE[tree] = list(zip(cases, tree.run(serve, cases=cases, dtype="float32"), strict=True))
+        DENSE[tree] = list(zip(cases, run_or_explain(tree, serve, explain, cases=cases, dtype="float32"), strict=True))
     for case, answer in DENSE[tree]:
         if case["page_size"] == size:
             for layer, want in enumerate(simulate(case)):
@@ -367,7 +380,7 @@ def compare_model(tree, oracle, model, names, page_sizes, which=ALL_PROMPTS):
     runs = MODELS.setdefault(tree, {})
     if key not in runs:
         jobs = [job_of(tree, oracle, name, which) for name in names]
-        answers = tree.run(run_models, jobs=jobs, page_sizes=list(page_sizes), extra=len(EXTRA))
+        answers = run_or_explain(tree, run_models, explain, jobs=jobs, page_sizes=list(page_sizes), extra=len(EXTRA))
         runs[key] = {name: (job, answers[i * len(page_sizes) : (i + 1) * len(page_sizes)]) for i, (name, job) in enumerate(zip(names, jobs, strict=True))}
     job, answers = runs[key][model]
     sequences, cached = job["sequences"], job["cached"]

@@ -335,9 +335,10 @@ def fields(reqs, padding, page_size, width, mistake=None):
             first = 0
         span = list(range(first, last))
         ids += r["ids"][first:last]
-        positions += list(range(last - first)) if mistake == "positions-from-zero" else span
+        late = mistake == "positions-one-too-far"
+        positions += list(range(last - first)) if mistake == "positions-from-zero" else [c + late for c in span]
         columns = list(range(last - first)) if mistake in ("slots-from-column-zero", "positions-from-zero") else span
-        if mistake == "one-slot-too-far":
+        if mistake in ("one-slot-too-far", "positions-one-too-far"):
             columns = [c + 1 for c in span]
         for c in columns:
             row = {"row-in-the-batch": i, "rows-tiled": tiled[len(out_loc)]}.get(mistake, r["row"])
@@ -370,7 +371,7 @@ def compare(got, want, texts, name):
 def test_fields_of_a_batch(tree):
     """prepare_batch sets the ids, positions and slots of the tokens to compute, int32, from each request's own row"""
     names = ("row-in-the-batch", "rows-tiled", "slots-from-column-zero", "positions-from-zero", "cached-tokens-computed-again", "one-slot-too-far",
-             "pages-not-slots", "row-times-width", "positions-as-slots", "padding-left-out")  # fmt: skip
+             "pages-not-slots", "row-times-width", "positions-as-slots", "padding-left-out", "positions-one-too-far")  # fmt: skip
     decode = [r | {"cached": len(r["ids"]) - 1} for r in REQS]
     for reqs, phase, padding, page_size in ((REQS, "prefill", 0, 1), (REQS, "prefill", 0, 4), (decode[:3], "decode", 2, 4)):
         reqs = with_slots(reqs, page_size)

@@ -1,6 +1,5 @@
 # /// wrong
-# status = "error"
-# kind = "exception"
+# says = "Your plan reads everything between the first and the last slot. The pages of a request are anywhere and in any order: read the slots that the row names."
 # ///
 def plan_request(rows, slots, window):
     num_queries = rows.stop - rows.start
