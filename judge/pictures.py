@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from judge.diagnose import WRONG
+from judge.progress import State
 from judge.report import Reporter
 from judge.runner import Judge, hidden_file
 from judge.steps import ROOT, Registry
@@ -54,7 +55,8 @@ def _listing(registry: Registry) -> Callable[[Reporter], None]:
     def draw(reporter: Reporter) -> None:
         reporter.say("$ python judge/run.py --list", "bold")
         done = [ex.number for ex in registry.exercises.values() if ex.chapter <= 4]
-        states = dict.fromkeys(done, Status.PASS.value) | {180: Status.PASS.value, 181: Status.FAIL.value}
+        states = {number: State(Status.PASS, 1 + number % 3) for number in done}
+        states |= {152: State(Status.PASS, 4, "changed since"), 180: State(Status.PASS, 1), 181: State(Status.FAIL, 2)}
         reporter.listing(registry, states)
         reporter.next_step("python judge/run.py next")
 

@@ -7,14 +7,29 @@ import hashlib
 import json
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from judge.steps import ROOT, Chapter, Exercise
+from judge import skeleton
+from judge.steps import ROOT, Chapter, Exercise, Registry
 from judge.verdict import Status, Verdict
 
 FOLDER = ROOT / ".progress"
 VERSION = 1
 HINT_LEVELS = 3
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of one exercise: the last verdict's status, how often it was tried, and what has become of a pass."""
+
+    status: str = Status.NOT_ATTEMPTED.value
+    attempts: int = 0
+    note: str = ""
+
+    @property
+    def done(self) -> bool:
+        return self.status == Status.PASS and not self.note
 
 
 class Progress:
@@ -74,15 +89,33 @@ class Progress:
         return entry
 
     def record(self, exercise: Exercise, chapter: Chapter, verdict: Verdict) -> None:
-        """Note a verdict on the learner's own files. An attempt is a verdict on a file that changed since the last one."""
+        """Note a verdict on the learner's own files. An attempt is a verdict on text that changed since the last one."""
         entry = self.entry(exercise)
         digest = source_digest(exercise, chapter)
         if verdict.status is not Status.NOT_ATTEMPTED and digest != entry["digest"]:
             entry["attempts"] += 1
-        entry |= {"status": verdict.status.value, "digest": digest, "base": verdict.base, "at": int(time.time())}
+        entry |= {"digest": digest, "at": int(time.time())}
+        if verdict.base == "mine":
+            entry["mine"] = verdict.status.value
+        else:
+            entry["status"] = verdict.status.value
 
-    def states(self) -> dict[int, str]:
-        return {int(n): str(e.get("status", Status.NOT_ATTEMPTED)) for n, e in self.entries.items() if n.isdigit()}
+    def states(self, registry: Registry) -> dict[int, State]:
+        """Where the learner is with each exercise that was judged."""
+        found = {}
+        for number, exercise in registry.exercises.items():
+            entry = self.entries.get(str(number))
+            if entry is None or not isinstance(entry.get("status"), str):
+                continue
+            entry = self.entry(exercise)
+            note = ""
+            if entry["status"] == Status.PASS:
+                if entry["digest"] != source_digest(exercise, registry.chapter_of(exercise)):
+                    note = "changed since"
+                elif entry.get("mine") not in (None, Status.PASS.value, Status.NOT_ATTEMPTED.value):
+                    note = "on the reference's base only"
+            found[number] = State(entry["status"], entry["attempts"], note)
+        return found
 
     def hint_level(self, exercise: Exercise) -> int:
         """How many hints to show now: one more than before, if there was an attempt since."""
@@ -94,9 +127,20 @@ class Progress:
 
 
 def source_digest(exercise: Exercise, chapter: Chapter) -> str:
-    """A hash of the learner's files of an exercise, to tell whether they changed."""
+    """A hash of what the learner wrote for an exercise: its files without the symbols of the chapter's other exercises."""
     digest = hashlib.sha256()
     for path in exercise.targets:
         with contextlib.suppress(OSError):
-            digest.update((chapter.folder("chapters") / path).read_bytes())
+            text = (chapter.folder("chapters") / path).read_bytes().decode("utf-8", "replace")
+            digest.update(_without_siblings(text, exercise, chapter, path).encode())
     return digest.hexdigest()[:16]
+
+
+def _without_siblings(text: str, exercise: Exercise, chapter: Chapter, path: str) -> str:
+    siblings = [name for ex in chapter.exercises if ex is not exercise for name in ex.targets.get(path, ())]
+    try:
+        table = skeleton.symbols(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text
+    dropped = {line for name in siblings if name in table for line in range(table[name].first, table[name].last + 1)}
+    return "\n".join(line for number, line in enumerate(text.splitlines(), 1) if number not in dropped)

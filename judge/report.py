@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import textwrap
@@ -13,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.steps import Chapter, Exercise, Registry
-from judge.verdict import Status, Verdict, exit_code, worst
+from judge.verdict import Status, Verdict, worst
 
 STYLES = {
     Status.PASS: "bold green", Status.FAIL: "bold red", Status.ERROR: "bold red", Status.TIMEOUT: "bold magenta", Status.MEMORY: "bold magenta",
@@ -142,20 +141,21 @@ class Reporter:
         status = worst([verdict.status for verdict in verdicts])
         self.say(f"{status.upper()}  {len(verdicts)} exercises: {parts}", STYLES[status])
 
-    def listing(self, registry: Registry, states: dict[int, str]) -> None:
-        """All chapters and exercises with their state."""
-        for chapter in registry.chapters:
-            if chapter.planned:
-                continue
-            done = sum(states.get(ex.number) == Status.PASS for ex in chapter.exercises)
+    def listing(self, registry: Registry, states: dict[int, Any]) -> None:
+        """All chapters and exercises with their state (`progress.State`), a bar, and what is to come."""
+        unknown = type("Untried", (), {"status": Status.NOT_ATTEMPTED, "attempts": 0, "note": "", "done": False})()
+        for chapter in registry.open_chapters:
+            done = sum(states.get(ex.number, unknown).done for ex in chapter.exercises)
             self.say(f"{chapter.number:>2}  {chapter.title}  ({done} of {len(chapter.exercises)})", "bold")
             for exercise in chapter.exercises:
-                state = states.get(exercise.number, Status.NOT_ATTEMPTED)
-                mark = "✓" if state == Status.PASS else "·" if state == Status.NOT_ATTEMPTED else "✗"
-                style = {"✓": "green", "✗": "red"}.get(mark, "")
-                self.say(f"{mark} {exercise.number}  {state:<13}  {exercise.title} ({exercise.difficulty})", style, 3, hang=22)
+                state = states.get(exercise.number, unknown)
+                mark = "✓" if state.done else "·" if state.status == Status.NOT_ATTEMPTED else "!" if state.note else "✗"
+                style = {"✓": "green", "✗": "red", "!": "yellow"}.get(mark, "")
+                tries = f", {state.attempts} tries" if state.attempts > 1 else ""
+                note = f", passed, {state.note}" if state.note else ""
+                self.say(f"{mark} {exercise.number}  {state.status:<13}  {exercise.title} ({exercise.difficulty}{tries}{note})", style, 3, hang=22)
         total = len(registry.exercises)
-        passed = sum(states.get(number) == Status.PASS for number in registry.exercises)
+        passed = sum(states.get(number, unknown).done for number in registry.exercises)
         self.say()
         width = max(10, min(40, self.console.width - 24))
         filled = round(width * passed / total) if total else 0
@@ -170,15 +170,6 @@ class Reporter:
             self.say(f"in {chapter.shown(path)}: {', '.join(names)}", "", 2)
         for level, hint in enumerate(exercise.hints[:upto], 1):
             self.say(f"hint {level} of {len(exercise.hints)}: {hint}", "", 2)
-
-
-def as_json(verdicts: list[Verdict], environment: dict) -> str:
-    """The machine-readable report, version 1."""
-    data = {
-        "version": 1, "status": worst([v.status for v in verdicts]), "exit_code": exit_code(verdicts), "environment": environment,
-        "exercises": [verdict.as_json() for verdict in verdicts],
-    }  # fmt: skip
-    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def bar_table(title: str, columns: list[str], rows: list[list[str]]) -> Table:

@@ -58,8 +58,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--reset", action="store_true", help="bring the skeleton back (your file is backed up first)")
     p.add_argument("--list", action="store_true", help="all chapters and exercises, and where you are")
     p.add_argument("--main", action="store_true", help="after judging a chapter, run its main.py on your tree")
-    p.add_argument("--format", choices=("text", "json"), default="text")
-    p.add_argument("--output", metavar="FILE", help="write the report there too (by --format; text becomes json)")
+    p.add_argument("--format", choices=("text", "json", "junit", "gradescope"), default="text", help="what stands on stdout; the text goes to stderr then")
+    p.add_argument("--output", metavar="FILE", help="write the report there too (in the format; text becomes json)")
     p.add_argument("--seed", type=int, help="replay a run's fresh seed")
     p.add_argument("--sandbox", choices=("auto", "bwrap", "process"), default="auto", help="what holds your code (auto: bubblewrap where installed)")
     p.add_argument("--device", default="cpu", choices=("cpu",), help="where the engine runs")
@@ -73,6 +73,11 @@ def main(argv: list[str] | None = None) -> int:
     if options.targets and not (options.list or options.hint or options.diff or options.reset):
         from judge.warm import Child, bubblewrap
 
+        if options.output:
+            from judge.formats import output_problem
+
+            if problem := output_problem(options.output):
+                return _fail(problem)
         if options.sandbox == "bwrap" and bubblewrap() is None:
             return _fail("bubblewrap is not installed; on Debian and Ubuntu: apt install bubblewrap")
         child = Child("sandbox", sandbox=options.sandbox)  # torch loads there while this process goes on
@@ -125,8 +130,8 @@ def resolve(registry, targets: list[str]) -> list:
         elif target == "next":
             from judge.progress import Progress
 
-            states = Progress().states()
-            found = [ex for ex in registry.exercises.values() if states.get(ex.number) != "pass"][:1]
+            states = Progress().states(registry)
+            found = [ex for ex in registry.exercises.values() if ex.number not in states or not states[ex.number].done][:1]
         elif number in registry.exercises:
             found = [registry.exercises[number]]
         elif number in registry.by_number:
@@ -151,7 +156,7 @@ def show_list(registry) -> int:
 
     progress = Progress()
     reporter = Reporter()
-    reporter.listing(registry, progress.states())
+    reporter.listing(registry, progress.states(registry))
     for message in progress.messages:
         reporter.say(message, "yellow")
     reporter.next_step("python judge/run.py next")
@@ -234,13 +239,14 @@ def reset(registry, exercise, options) -> int:
 def judge(registry, exercises: list, options, child) -> int:
     own = not (options.solution or options.file)
     overrides = _override(exercises[0], options.file) if options.file else None
+    from judge.formats import Report
     from judge.progress import Progress
     from judge.report import Reporter, make_console
     from judge.runner import Judge
-    from judge.verdict import Status
+    from judge.verdict import EXIT_CODES, Status
 
-    text = options.format == "text"
-    reporter = Reporter(make_console(sys.stdout if text else sys.stderr), options.verbose)
+    report = Report(options.format, exercises, options.output)
+    reporter = Reporter(make_console(sys.stdout if options.format == "text" else sys.stderr), options.verbose)
     progress = Progress()
     runner = Judge(registry, child, seed=options.seed)
     verdicts = []
@@ -253,17 +259,26 @@ def judge(registry, exercises: list, options, child) -> int:
             verdict = runner.judge(exercise, **how)
             runner.blame(exercise, verdict, **how)
             verdicts.append(verdict)
+            report.add(verdict)
             if own:
                 progress.record(exercise, registry.chapter_of(exercise), verdict)
-            if text:
-                brief = told and not options.verbose
-                _show(reporter, verdict, brief)
-                told = told or verdict.status is not Status.PASS
+            brief = told and not options.verbose
+            _show(reporter, verdict, brief)
+            told = told or verdict.status is not Status.PASS
+        return _finish(registry, verdicts, options, reporter, progress, report)
+    except KeyboardInterrupt:
+        report.interrupted(sys.stdout)
+        raise
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        report.crashed(sys.stdout, error)
+        print(f"JUDGE ERROR  the judge itself failed: {type(error).__name__}: {error}", file=sys.stderr)
+        return EXIT_CODES[Status.JUDGE_ERROR]
     finally:
         runner.close()
         if own and verdicts:
             progress.save()
-    return _finish(registry, verdicts, options, reporter, progress)
 
 
 def _override(exercise, path: str) -> dict[str, bytes]:
@@ -282,23 +297,23 @@ def _show(reporter, verdict, brief: bool) -> None:
     reporter.verdict(verdict)
 
 
-def _finish(registry, verdicts: list, options, reporter, progress) -> int:
-    from judge.report import as_json
-    from judge.verdict import Status, exit_code
+def _finish(registry, verdicts: list, options, reporter, progress, report) -> int:
+    from judge.verdict import EXIT_CODES, Status, exit_code
 
-    if options.format == "json":
-        print(as_json(verdicts, environment()))
-    if options.output:
-        Path(options.output).write_text(as_json(verdicts, environment()) + "\n", encoding="utf-8")
+    first = next((v for v in verdicts if v.status is not Status.PASS), verdicts[-1])
+    command = next_command(registry, first, options)
+    report.finish(sys.stdout, command)
     code = exit_code(verdicts)
+    if report.problem:
+        reporter.say(report.problem, "bold red")
+        code = EXIT_CODES[Status.JUDGE_ERROR]
     if options.main and options.format == "text":
         code = run_mains(registry, verdicts, reporter) or code
     if len(verdicts) > 1:
         reporter.summary(verdicts)
     for message in progress.messages:
         reporter.say(message, "yellow")
-    first = next((v for v in verdicts if v.status is not Status.PASS), verdicts[-1])
-    reporter.next_step(next_command(registry, first, options), first)
+    reporter.next_step(command, first)
     return code
 
 
@@ -349,19 +364,6 @@ def run_mains(registry, verdicts: list, reporter) -> int:
             reporter.say(f"main.py ended with code {done.returncode}", "bold red")
             worst = 1
     return worst
-
-
-def environment() -> dict:
-    import platform
-    from importlib.metadata import version
-
-    packages = {name: version(name) for name in ("torch", "transformers", "numpy", "safetensors", "pytest")}
-    return {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "cores": os.cpu_count(),
-        "packages": packages,
-    }
 
 
 if __name__ == "__main__":
