@@ -6,8 +6,8 @@ BIN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
 # `make chapter 6`: the 6 is a goal of its own for make. It is taken as N, and anything else is an error before a command runs.
-VERBS := chapter judge hint diff reset notebook
-KNOWN := help setup models next list build check test clean $(VERBS)
+VERBS := chapter judge hint diff reset notebook watch
+KNOWN := help setup models next list doctor gradescope build check test clean $(VERBS)
 FIRST := $(firstword $(MAKECMDGOALS))
 REST := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 
@@ -23,7 +23,7 @@ ifneq ($(filter $(FIRST),$(VERBS)),)
     $(eval .PHONY: $(N))
     $(eval $(N): ; @:)
   endif
-  ifeq ($(N),)
+  ifeq ($(N)$(filter watch,$(FIRST)),)
     $(error which one? For example: make $(FIRST) 6)
   endif
 else
@@ -52,6 +52,9 @@ chapter: setup ## make chapter 6: judge chapter 6 and run its main.py on your tr
 judge: $(STAMP) ## make judge 190: judge one exercise (or a chapter)
 	@$(BIN) judge/run.py $(N)
 
+watch: $(STAMP) ## make watch 190: judge it at every save (without a number: the first that is not done)
+	@$(BIN) judge/run.py $(or $(N),next) --watch
+
 next: $(STAMP) ## judge the first exercise that is not done
 	@$(BIN) judge/run.py next
 
@@ -69,6 +72,12 @@ notebook: setup ## make notebook 6: open the chapter's notebook in JupyterLab
 
 list: $(STAMP) ## all exercises and where you are
 	@$(BIN) judge/run.py --list
+
+doctor: ## what is installed, what is missing, and the mend
+	@$(or $(wildcard $(BIN)),$(PYTHON)) judge/doctor.py
+
+gradescope: $(STAMP) ## for instructors: build/gradescope.zip, an autograder for all exercises
+	@$(BIN) judge/gradescope.py
 
 build: setup ## for authors: write what is generated
 	@$(BIN) judge/build.py

@@ -3,7 +3,7 @@
 python judge/check.py [TARGET…] [--jobs N]
 
 For each exercise: the solution passes, the skeleton is not attempted, each wrong solution gets its verdict and its diagnosis,
-each right solution in another style passes.
+each right solution in another style passes. Mistakes rewritten by people who had not seen how they are recognised measure the recogniser.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from judge.runner import Judge  # noqa: E402
 from judge.steps import Registry, load  # noqa: E402
 from judge.verdict import Status  # noqa: E402
 
-KINDS = ("solution", "skeleton", "wrong", "right")
+KINDS = ("solution", "skeleton", "wrong", "right", "rewritten")
 MIN_WRONG, MIN_RIGHT = 4, 1
+MIN_REWRITTEN, MIN_RIGHTLY_NAMED, MAX_WRONGLY_NAMED = 30, 0.8, 0.05
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Finding:
     complaint: str | None
     recognised: str
     seconds: float
+    named: str = ""  # for a rewritten mistake: "right", "none" or "other"
 
 
 _judge: Judge | None = None
@@ -65,7 +67,7 @@ def examine(claim: Claim) -> Finding:
     """Judge what the claim is about, and say what is wrong with the verdict."""
     start = time.perf_counter()
     exercise = _registry.exercises[claim.number]
-    recognised = ""
+    recognised = named = ""
     try:
         if claim.kind == "solution":
             verdict = _judge.judge(exercise, solution=True)
@@ -81,12 +83,15 @@ def examine(claim: Claim) -> Finding:
             verdict = _judge.judge(exercise, overrides=specimen.sources(_registry))
             complaint = specimen.complaint(verdict)
             diagnosis = verdict.diagnosis
+            if specimen.kind == "rewritten" and complaint is None:
+                mistake = diagnosis.mistake if diagnosis else None
+                named = "right" if mistake == specimen.header["mistake"] else "none" if mistake is None else "other"
             recognised = (
                 f"{verdict.status}: {diagnosis.mistake or diagnosis.kind}" if diagnosis else str(verdict.status)
             )
     except zoo.HeaderError as error:
         complaint = str(error)
-    return Finding(claim, complaint, recognised, time.perf_counter() - start)
+    return Finding(claim, complaint, recognised, time.perf_counter() - start, named)
 
 
 def claims(registry: Registry, numbers: list[int], kinds: tuple[str, ...] = KINDS) -> list[Claim]:
@@ -96,9 +101,8 @@ def claims(registry: Registry, numbers: list[int], kinds: tuple[str, ...] = KIND
             if kind in ("solution", "skeleton"):
                 found.append(Claim(number, kind, kind))
         for index, specimen in enumerate(zoo.specimens(registry.exercises[number])):
-            kind = "right" if specimen.right else "wrong"
-            if kind in kinds:
-                found.append(Claim(number, kind, specimen.name, index))
+            if specimen.kind in kinds:
+                found.append(Claim(number, specimen.kind, specimen.name, index))
     return found
 
 
@@ -107,7 +111,7 @@ def quotas(registry: Registry, numbers: list[int]) -> list[str]:
     missing = []
     for number in numbers:
         found = zoo.specimens(registry.exercises[number])
-        wrong, right = sum(not s.right for s in found), sum(s.right for s in found)
+        wrong, right = sum(s.kind == "wrong" for s in found), sum(s.right for s in found)
         if wrong < MIN_WRONG:
             missing.append(
                 f"{number}: {wrong} wrong solutions; add at least {MIN_WRONG - wrong} to judge/wrong/{number}/"
@@ -186,12 +190,22 @@ def main(argv: list[str] | None = None) -> int:
         "skeletons not attempted",
         "wrong rejected, rightly diagnosed",
         "styles accepted",
+        "rewritten rejected",
         "time",
     ]
     console.print(bar_table("", columns, rows))
     for line in missing:
         console.print(f"MISSING  {line}")
     bad = [f for f in findings if f.complaint]
+    named = [f.named for f in findings if f.named]
+    if named:
+        right, other = named.count("right") / len(named), named.count("other") / len(named)
+        console.print(
+            f"mistakes rewritten in another style: {len(named)}, right diagnosis {right:.0%}, another mistake named {other:.0%}, "
+            f"the rest a plain mismatch (at least {MIN_RIGHTLY_NAMED:.0%}, at most {MAX_WRONGLY_NAMED:.0%})"
+        )
+        if len(named) >= MIN_REWRITTEN and (right < MIN_RIGHTLY_NAMED or other > MAX_WRONGLY_NAMED):
+            missing.append("the recogniser names too few, or wrong, mistakes")
     console.print(
         f"{len(findings) - len(bad)} of {len(findings)} claims hold, {len(missing)} quotas missed, {time.perf_counter() - start:.0f} s"
     )

@@ -45,6 +45,7 @@ class Report:
         self.kind, self.output = kind, Path(output) if output else None
         self.verdicts: list[Verdict] = []
         self._exercises = exercises
+        self._done = False
         self.problem: str | None = None  # why the file could not be written the last time
         self._started, self._clock = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), time.perf_counter()
         self._save("judge error", 70, UNFINISHED)
@@ -70,6 +71,9 @@ class Report:
         self._emit(stream, "judge error", 70, f"the judge itself failed: {type(error).__name__}: {error}")
 
     def _emit(self, stream: Any, *state: Any) -> None:
+        if self._done:  # what happens after the last verdict does not change the report
+            return
+        self._done = True
         data = self._save(*state)
         if self.kind != "text":
             stream.flush()
@@ -221,7 +225,8 @@ def as_gradescope(data: dict, verdicts: list[Verdict], exercises: list[Exercise]
     by_number = {verdict.number: verdict for verdict in verdicts}
     tests = [_row(exercise, by_number.get(exercise.number), data["message"] or UNFINISHED) for exercise in exercises]
     results = {
-        "score": sum(test["score"] for test in tests), "execution_time": round(data["seconds"]), "visibility": "visible", "stdout_visibility": "hidden",
+        "score": sum(test["score"] for test in tests), "execution_time": round(data["seconds"]),
+        "visibility": "visible", "stdout_visibility": "hidden",
         "output": data["message"] or f"{sum(t['status'] == 'passed' for t in tests)} of {len(tests)} exercises passed", "output_format": "text",
         "tests": tests, "extra_data": {"status": data["status"], "exit_code": data["exit_code"], "environment": data["environment"]},
     }  # fmt: skip

@@ -24,6 +24,7 @@ LISTING = re.compile(r"^```py listing=(?P<target>\S+)[ \t]*\n(?P<body>.*?)^```[ 
 CELL_SECONDS = 300
 SETUP = """\
 # Set-up: puts the engine as it stands at this chapter on sys.path and goes to the chapter's folder.
+# From then on `%judge 190` judges exercise 190, and `%hint 190` gives a hint.
 import sys
 from pathlib import Path
 
@@ -31,7 +32,8 @@ root = next(p for p in [Path.cwd(), *Path.cwd().parents] if (p / "steps.toml").i
 sys.path.insert(0, str(root))
 from judge.notebooks import use_chapter
 
-use_chapter({number})"""
+use_chapter({number})
+%load_ext judge.magic"""
 
 
 class TextError(Exception):

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED = ("numpy", "pytest", "psutil", "rich", "safetensors", "torch", "transformers")
+NEEDED = ("numpy", "pytest", "psutil", "rich", "safetensors", "torch", "transformers", "watchfiles")
 
 
 def ensure_interpreter() -> None:
@@ -22,6 +22,8 @@ def ensure_interpreter() -> None:
     if python.is_file() and os.environ.get("WORKBOOK_REEXEC") != "1":
         os.environ["WORKBOOK_REEXEC"] = "1"
         os.execv(python, [str(python), *sys.argv])
+    if "--doctor" in sys.argv:  # says what is missing
+        return
     where = f"{sys.executable} lacks {', '.join(missing)}"
     sys.exit(_fail(f"{where}. Set up with one command: make setup"))
 
@@ -57,8 +59,15 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--reset", action="store_true", help="bring the skeleton back (your file is backed up first)")
     p.add_argument("--list", action="store_true", help="all chapters and exercises, and where you are")
+    p.add_argument("--watch", action="store_true", help="judge again at every save, with one exercise at a time")
+    p.add_argument("--doctor", action="store_true", help="what is installed, what is missing, and the mend")
     p.add_argument("--main", action="store_true", help="after judging a chapter, run its main.py on your tree")
-    p.add_argument("--format", choices=("text", "json", "junit", "gradescope"), default="text", help="what stands on stdout; the text goes to stderr then")
+    p.add_argument(
+        "--format",
+        choices=("text", "json", "junit", "gradescope"),
+        default="text",
+        help="what stands on stdout (the text goes to stderr then)",
+    )
     p.add_argument("--output", metavar="FILE", help="write the report there too (in the format; text becomes json)")
     p.add_argument("--seed", type=int, help="replay a run's fresh seed")
     p.add_argument("--sandbox", choices=("auto", "bwrap", "process"), default="auto", help="what holds your code (auto: bubblewrap where installed)")
@@ -69,7 +78,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     options = parser().parse_args(argv)
+    if options.doctor:
+        from judge import doctor
+
+        return doctor.main()
     child = None
+    if options.watch and (problem := watch_problem(options)):
+        return _fail(problem)
     if options.targets and not (options.list or options.hint or options.diff or options.reset):
         from judge.warm import Child, bubblewrap
 
@@ -96,7 +111,7 @@ def _command(options: argparse.Namespace, child) -> int:
     except StepsError as error:
         return _fail(str(error))
     if options.list:
-        return show_list(registry)
+        return show_list(registry, None, options)
     if not options.targets:
         return _fail("which exercise? For example: python judge/run.py 190   (python judge/run.py --list shows all)")
     try:
@@ -109,11 +124,25 @@ def _command(options: argparse.Namespace, child) -> int:
     for flag, action in (("hint", show_hint), ("diff", show_diff), ("reset", reset)):
         if getattr(options, flag):
             return max(action(registry, exercise, options) for exercise in exercises)
+    if options.file and Path(options.file).is_file() and not os.access(options.file, os.R_OK):
+        return _fail(f"--file: {options.file} cannot be read")
     if options.file and (len(exercises) != 1 or not Path(options.file).is_file()):
         return _fail(
             "--file judges one file for one exercise" if len(exercises) != 1 else f"--file: {options.file} is not there"
         )
+    if options.watch:
+        from judge.watch import watch
+
+        actions = {"h": show_hint, "d": show_diff, "l": show_list, "next": next_command}
+        return watch(registry, exercises, options, child, actions)
     return judge(registry, exercises, options, child)
+
+
+def watch_problem(options: argparse.Namespace) -> str | None:
+    """Why --watch cannot go with the other options, or None."""
+    others = ("solution", "file", "hint", "diff", "reset", "list", "main", "output")
+    given = [f"--{name}" for name in others if getattr(options, name)] + ["--format"] * (options.format != "text")
+    return f"--watch judges your own file and shows text: leave out {', '.join(given)}" if given else None
 
 
 def resolve(registry, targets: list[str]) -> list:
@@ -150,7 +179,7 @@ def resolve(registry, targets: list[str]) -> list:
     return list(chosen.values())
 
 
-def show_list(registry) -> int:
+def show_list(registry, exercise, options) -> int:
     from judge.progress import Progress
     from judge.report import Reporter
 
@@ -159,7 +188,8 @@ def show_list(registry) -> int:
     reporter.listing(registry, progress.states(registry))
     for message in progress.messages:
         reporter.say(message, "yellow")
-    reporter.next_step("python judge/run.py next")
+    if not options.watch:
+        reporter.next_step("python judge/run.py next")
     return 0
 
 
@@ -174,7 +204,8 @@ def show_hint(registry, exercise, options) -> int:
     reporter.hints(exercise, registry.chapter_of(exercise), level)
     if level < len(exercise.hints):
         reporter.say("The next hint comes after your next attempt.", "dim", 2)
-    reporter.next_step(f"python judge/run.py {exercise.number}")
+    if not options.watch:
+        reporter.next_step(f"python judge/run.py {exercise.number}")
     return 0
 
 
@@ -200,7 +231,8 @@ def show_diff(registry, exercise, options) -> int:
             reporter.say(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
         if not lines:
             reporter.say(f"{shown} equals the {options.diff}.")
-    reporter.next_step(f"python judge/run.py {exercise.number}")
+    if not options.watch:
+        reporter.next_step(f"python judge/run.py {exercise.number}")
     return 0
 
 
@@ -252,19 +284,24 @@ def judge(registry, exercises: list, options, child) -> int:
     verdicts = []
     told = False
     try:
-        for exercise in exercises:
-            how = {"solution": options.solution, "overrides": overrides} | (
-                {} if options.solution else {"base": options.base}
-            )
-            verdict = runner.judge(exercise, **how)
-            runner.blame(exercise, verdict, **how)
-            verdicts.append(verdict)
-            report.add(verdict)
-            if own:
-                progress.record(exercise, registry.chapter_of(exercise), verdict)
-            brief = told and not options.verbose
-            _show(reporter, verdict, brief)
-            told = told or verdict.status is not Status.PASS
+        try:
+            for exercise in exercises:
+                how = {"solution": options.solution, "overrides": overrides} | (
+                    {} if options.solution else {"base": options.base}
+                )
+                verdict = runner.judge(exercise, **how)
+                runner.blame(exercise, verdict, **how)
+                verdicts.append(verdict)
+                report.add(verdict)
+                if own:
+                    progress.record(exercise, registry.chapter_of(exercise), verdict)
+                brief = told and not options.verbose
+                _show(reporter, verdict, brief)
+                told = told or verdict.status is not Status.PASS
+        finally:
+            runner.close()
+            if own and verdicts:
+                progress.save()
         return _finish(registry, verdicts, options, reporter, progress, report)
     except KeyboardInterrupt:
         report.interrupted(sys.stdout)
@@ -275,10 +312,6 @@ def judge(registry, exercises: list, options, child) -> int:
         report.crashed(sys.stdout, error)
         print(f"JUDGE ERROR  the judge itself failed: {type(error).__name__}: {error}", file=sys.stderr)
         return EXIT_CODES[Status.JUDGE_ERROR]
-    finally:
-        runner.close()
-        if own and verdicts:
-            progress.save()
 
 
 def _override(exercise, path: str) -> dict[str, bytes]:

@@ -111,7 +111,7 @@ class Collector:
         self.checks: list[Check] = []
         self.collected: list[str] = []
         self.broken: list[str] = []
-        self.interrupted = False
+        self.interrupted: BaseException | None = None
 
     def fixtures(self) -> type:
         import pytest
@@ -152,7 +152,7 @@ class Collector:
             self.broken.append(str(report.longrepr)[-800:])
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        self.interrupted = True
+        self.interrupted = excinfo.value
 
     def pytest_runtest_setup(self, item: Any) -> None:
         self._tree.answered = False
@@ -204,15 +204,18 @@ def _own_trace(error: BaseException) -> list[str]:
 class Judge:
     """Judges exercises, one after another, with one warm sandbox and one oracle."""
 
-    def __init__(self, registry: Registry, child: Child | None = None, seed: int | None = None) -> None:
-        self.registry = registry
+    def __init__(
+        self, registry: Registry, child: Child | None = None, seed: int | None = None, cancelled: Callable[[], bool] | None = None
+    ) -> None:
+        """`cancelled` may end a verdict: `judge` then raises sandbox.Cancelled, and can be called again."""
+        self.registry, self._cancelled = registry, cancelled
         self._child, self._sandbox, self.oracle = child, None, Oracle()
         self.seed = secrets.randbelow(10_000) if seed is None else seed
 
     @property
     def sandbox(self) -> Sandbox:
         if self._sandbox is None:
-            self._sandbox = Sandbox(self._child or Child("sandbox"))
+            self._sandbox = Sandbox(self._child or Child("sandbox"), self._cancelled)
         return self._sandbox
 
     def close(self) -> None:
@@ -232,7 +235,9 @@ class Judge:
             exercise.number, exercise.title, Status.JUDGE_ERROR, seed=self.seed, base=how.get("base", "reference")
         )
         try:
+            verdict.hashes = trees.hashes(self.registry, exercise, **how)
             tree = trees.assemble(self.registry, exercise, **how)
+            verdict.phases["assemble"] = time.perf_counter() - start
             verdict.judged, verdict.filled, verdict.ignored = tree.judged, tree.filled, tree.ignored
             verdict.base_files = tree.base_files
             if not tree.attempted:
@@ -245,6 +250,9 @@ class Judge:
         except (JudgeError, skeleton.SkeletonError, OSError) as error:
             verdict.status = Status.JUDGE_ERROR
             verdict.diagnosis = Diagnosis("judge-error", str(error))
+        except Exception as error:
+            verdict.status = Status.JUDGE_ERROR
+            verdict.diagnosis = Diagnosis("judge-error", f"the judge itself failed: {type(error).__name__}: {error}"[:500], _own_trace(error))
         verdict.seconds = time.perf_counter() - start
         return verdict
 
@@ -289,7 +297,12 @@ class Judge:
             context = diagnose.Context(exercise, self.registry.chapter_of(exercise), tree, str(folder), solution)
             under_test = TreeUnderTest(folder, self.sandbox, ProbeLimits(exercise.seconds), self.seed)
             collector = Collector(under_test, self.oracle, self.seed, names, context)
-            _run_pytest(file, collector)
+            waited, start = self.sandbox.waited, time.perf_counter()
+            try:
+                _run_pytest(file, collector)
+            finally:
+                verdict.phases["start"] = self.sandbox.waited - waited
+                verdict.phases["checks"] = time.perf_counter() - start - verdict.phases["start"]
             verdict.printed = under_test.output.decode("utf-8", "replace")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -331,8 +344,8 @@ def _run_pytest(file: Path, collector: Collector) -> None:
     sink = io.StringIO()
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         pytest.main([*arguments, str(file)], plugins=[collector, collector.fixtures()()])
-    if collector.interrupted:
-        raise KeyboardInterrupt
+    if collector.interrupted is not None:
+        raise collector.interrupted
 
 
 def _account(wanted: list[str], collector: Collector, names: dict[str, str]) -> list[Check]:

@@ -40,6 +40,10 @@ class ProbeFailed(Exception):
         self.status, self.kind, self.headline, self.data = status, kind, headline, data or {}
 
 
+class Cancelled(KeyboardInterrupt):
+    """The verdict is no longer wanted. Like Ctrl-C it ends the whole test run, but the sandbox lives on."""
+
+
 class Evidence(np.ndarray):
     """A tensor that a probe returned: a numpy array that remembers its torch dtype (bfloat16 is widened to float32)."""
 
@@ -94,16 +98,19 @@ class _Watch:
     stacks: bytearray = field(default_factory=bytearray)
     printed: int = 0
     stopped: tuple[str, str, str] | None = None  # status, kind, headline
+    cancelled: bool = False
     peak: int = 0
 
 
 class Sandbox:
     """Runs probes on a tree, each in a fresh fork of a warm child, within limits."""
 
-    def __init__(self, child: Child) -> None:
-        self.child = child
+    def __init__(self, child: Child, cancelled: Callable[[], bool] | None = None) -> None:
+        """`cancelled` is asked before each probe and about every 50 ms while one runs."""
+        self.child, self.cancelled = child, cancelled or (lambda: False)
         self.own: set[int] = set()
         self.output = bytearray()
+        self.waited = 0.0  # seconds spent in waiting for the child to import torch
 
     def revive(self) -> None:
         """Start a new child where the learner's code has ended the last one."""
@@ -122,9 +129,14 @@ class Sandbox:
         Raises:
             ProbeFailed: the learner's code raised, ended early, or went over a limit.
             JudgeError: the judge's own parts failed.
+            Cancelled: if `cancelled` said so; the probe's processes are ended.
         """
+        if self.cancelled():
+            raise Cancelled
         self.revive()
+        start = time.monotonic()
         self.child.wait_ready()
+        self.waited += time.monotonic() - start
         if not self.own:
             self.own = {self.child.process.pid, *(p.pid for p in self._descendants())}
         arrays: dict[str, dict] = {}
@@ -149,6 +161,8 @@ class Sandbox:
                 os.close(read)
         status = self._reap(pid)
         shutil.rmtree(scratch, ignore_errors=True)
+        if watch.cancelled:
+            raise Cancelled
         self.output = watch.output
         return self._outcome(watch, nonce, status, limits)
 
@@ -163,7 +177,7 @@ class Sandbox:
         deadline = time.monotonic() + limits.seconds
         next_poll = time.monotonic() + POLL_SECONDS
         open_answer = True
-        while open_answer and watch.stopped is None:
+        while open_answer and watch.stopped is None and not watch.cancelled:
             for key, _ in selector.select(min(POLL_SECONDS, max(0.001, deadline - time.monotonic()))):
                 data = self._read(key.fd)
                 if not data:
@@ -182,6 +196,7 @@ class Sandbox:
                 self._dump_stacks(pid, stacks, watch)
             elif now >= next_poll and open_answer:
                 self._check_tree(watch, limits)
+                watch.cancelled = self.cancelled()
                 next_poll = time.monotonic() + POLL_SECONDS
         self._drain(output, watch, limits)
         selector.close()

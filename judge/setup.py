@@ -47,9 +47,12 @@ def notebook(number: int) -> int:
     """Open a chapter's notebook in JupyterLab."""
     found = sorted((ROOT / "notebooks").glob(f"{number:02d}_*.ipynb"))
     if not found:
-        print(f"there is no notebook for chapter {number}", file=sys.stderr)
+        there = ", ".join(str(int(path.name[:2])) for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")))
+        print(f"there is no notebook for chapter {number}; there is one for: {there or 'none (make build writes them)'}", file=sys.stderr)
         return 2
-    return subprocess.run([PYTHON, "-m", "jupyter", "lab", found[0]], cwd=ROOT, check=False).returncode
+    # The module, not the command `jupyter`, which would look for `jupyter-lab` on PATH. Kernels of .venv go before the user's own.
+    command = [PYTHON, "-m", "jupyterlab", found[0], *(["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else [])]
+    return subprocess.run(command, cwd=ROOT, env=os.environ | {"JUPYTER_PREFER_ENV_PATH": "1"}, check=False).returncode
 
 
 STEPS = (

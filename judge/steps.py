@@ -72,9 +72,9 @@ class Chapter:
         """Where this chapter's engine files lie below `base` ("chapters" or "solutions")."""
         return ROOT / base / self.slug / self.package
 
-    def shown(self, path: str) -> str:
+    def shown(self, path: str, base: str = "chapters") -> str:
         """The path of an engine file as a learner types it."""
-        return "/".join(part for part in ("chapters", self.slug, self.package, path) if part)
+        return "/".join(part for part in (base, self.slug, self.package, path) if part)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
+import hashlib
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,7 +183,7 @@ def assemble(
     files = reference(registry, chapter.number)
     tree = Assembled(files, chapter.package)
     if solution:
-        tree.judged = {path: f"solutions/{chapter.slug}/{path}" for path in exercise.targets}
+        tree.judged = {path: chapter.shown(path, "solutions") for path in exercise.targets}
         return tree
     if base == "mine":
         for piece in pieces(registry, exercise)[:laid]:
@@ -204,6 +206,38 @@ def assemble(
     if not overrides:
         tree.ignored = _edited(chapter, pristine, skip=exercise)
     return tree
+
+
+def hashes(
+    registry: Registry,
+    exercise: Exercise,
+    *,
+    solution: bool = False,
+    overrides: dict[str, bytes] | None = None,
+    base: str = "reference",
+    laid: int | None = None,
+) -> dict[str, str | None]:
+    """Path shown to the learner -> SHA-256 of the bytes that `assemble` judges with the same arguments; None where there are none to read."""
+    chapter = registry.chapter_of(exercise)
+    asked = [(chapter, path) for path in exercise.targets]
+    if solution:
+        return {chapter.shown(path, "solutions"): _digest(chapter.folder("solutions") / path) for _, path in asked}
+    below = pieces(registry, exercise)[:laid] if base == "mine" else []
+    found = {where.shown(path): _digest(where.folder("chapters") / path) for where, path in below}
+    for _, path in asked:
+        given = (overrides or {}).get(path)
+        source = chapter.folder("chapters") / path
+        found[chapter.shown(path)] = _digest(source) if given is None else hashlib.sha256(given).hexdigest()
+    return found
+
+
+def _digest(path: Path) -> str | None:
+    """SHA-256 of a regular file that is small enough to be judged."""
+    with contextlib.suppress(OSError):
+        info = path.lstat()
+        if stat.S_ISREG(info.st_mode) and info.st_size <= MAX_SOURCE_BYTES:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+    return None
 
 
 def _require_names(source: str, wanted: tuple[str, ...], shown: str) -> None:

@@ -74,6 +74,7 @@ class Verdict:
     sandbox: str = "process"
     base: str = "reference"
     judged: dict[str, str] = field(default_factory=dict)
+    hashes: dict[str, str | None] = field(default_factory=dict)  # path shown to the learner -> SHA-256 of what was judged
     filled: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     base_files: list[str] = field(default_factory=list)  # base "mine": the learner's files below the exercise

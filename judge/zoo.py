@@ -1,4 +1,8 @@
-"""Known-wrong and right-in-another-style solutions: patches over the reference, each with the verdict it must get."""
+"""Known-wrong and right-in-another-style solutions: patches over the reference, each with the verdict it must get.
+
+judge/wrong/NNN: mistakes that the hidden tests were written with; judge/right/NNN: other styles; judge/rewritten/NNN: the same
+mistakes written anew by people who had not seen how they are recognised: these measure the recogniser.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,26 @@ from judge.steps import ROOT, Exercise, Registry
 from judge.tree import reference
 from judge.verdict import Status, Verdict
 
+KINDS = ("wrong", "right", "rewritten")
 FIELDS = {"status", "says", "mistake", "kind", "check", "file", "whole"}
 
 
 @dataclass(frozen=True)
 class Specimen:
-    """One file of judge/wrong/NNN/ or judge/right/NNN/."""
+    """One file of judge/wrong/NNN/, judge/right/NNN/ or judge/rewritten/NNN/."""
 
     exercise: Exercise
     path: Path
-    right: bool
     header: dict
+
+    @property
+    def kind(self) -> str:
+        """"wrong", "right" or "rewritten"."""
+        return self.path.parent.parent.name
+
+    @property
+    def right(self) -> bool:
+        return self.kind == "right"
 
     @property
     def name(self) -> str:
@@ -47,6 +60,8 @@ class Specimen:
         status = self.header.get("status", "fail")
         if verdict.status != status:
             return f"got '{verdict.status}', want '{status}': {_told(verdict)}"
+        if self.kind == "rewritten":  # rejected; how often the right sentence is said is counted over all of them
+            return None
         diagnosis = verdict.diagnosis
         if "kind" in self.header:
             if diagnosis is None or diagnosis.kind != self.header["kind"]:
@@ -79,17 +94,16 @@ def specimens(exercise: Exercise) -> list[Specimen]:
         HeaderError: if a header is missing, has unknown fields or lacks the teacher's sentence.
     """
     found = []
-    for kind in ("wrong", "right"):
+    for kind in KINDS:
         for path in sorted((ROOT / "judge" / kind / str(exercise.number)).glob("*.py")):
-            header = (
-                wrong_header(path) if kind == "wrong" or path.read_text(encoding="utf-8").startswith("# /// ") else {}
-            )
-            unknown = set(header) - FIELDS
-            if unknown:
-                raise HeaderError(
-                    f"wrong/{exercise.number}/{path.name}: unknown header field {sorted(unknown)}; known are {sorted(FIELDS)}"
-                )
-            if kind == "wrong" and "says" not in header and "kind" not in header and "mistake" not in header:
-                raise HeaderError(f'wrong/{exercise.number}/{path.name}: say what a teacher would say: # says = "…"')
-            found.append(Specimen(exercise, path, kind == "right", header))
+            headed = kind != "right" or path.read_text(encoding="utf-8").startswith("# /// ")
+            header = wrong_header(path) if headed else {}
+            name = f"{kind}/{exercise.number}/{path.name}"
+            if unknown := set(header) - FIELDS:
+                raise HeaderError(f"{name}: unknown header field {sorted(unknown)}; known are {sorted(FIELDS)}")
+            if kind == "wrong" and not {"says", "kind", "mistake"} & set(header):
+                raise HeaderError(f'{name}: say what a teacher would say: # says = "…"')
+            if kind == "rewritten" and "mistake" not in header:
+                raise HeaderError(f'{name}: name the mistake: # mistake = "…"')
+            found.append(Specimen(exercise, path, header))
     return found
