@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,10 +53,12 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--hint", action="store_true", help="show the next hint")
     p.add_argument(
         "--diff",
-        nargs="?",
-        const="skeleton",
-        choices=("skeleton", "solution"),
-        help="your file against the skeleton, or the solution",
+        nargs="*",
+        metavar="AGAINST",
+        help="your file against the skeleton, after a pass against the solution; also --diff skeleton, --diff solution, --diff chapters 2 3",
+    )
+    p.add_argument(
+        "--engine", nargs="?", const="build/engine", metavar="FOLDER", help="put your engine together, and say which files are yours"
     )
     p.add_argument("--reset", action="store_true", help="bring the skeleton back (your file is backed up first)")
     p.add_argument("--list", action="store_true", help="all chapters and exercises, and where you are")
@@ -85,8 +88,8 @@ def main(argv: list[str] | None = None) -> int:
     child = None
     if options.watch and (problem := watch_problem(options)):
         return _fail(problem)
-    if options.targets and not (options.list or options.hint or options.diff or options.reset):
-        from judge.warm import Child, bubblewrap
+    if options.targets and not (options.list or options.hint or options.diff is not None or options.reset or options.engine):
+        from judge.warm import Child, JudgeError, bubblewrap
 
         if options.output:
             from judge.formats import output_problem
@@ -95,7 +98,14 @@ def main(argv: list[str] | None = None) -> int:
                 return _fail(problem)
         if options.sandbox == "bwrap" and bubblewrap() is None:
             return _fail("bubblewrap is not installed; on Debian and Ubuntu: apt install bubblewrap")
-        child = Child("sandbox", sandbox=options.sandbox)  # torch loads there while this process goes on
+        if options.main and options.format != "text":
+            return _fail("--main shows what main.py prints: leave out --format")
+        try:
+            child = Child("sandbox", sandbox=options.sandbox)  # torch loads there while this process goes on
+        except (JudgeError, OSError) as error:
+            from judge.formats import Report
+
+            return _broken(Report(options.format, [], options.output), error)
     try:
         return _command(options, child)
     finally:
@@ -112,6 +122,10 @@ def _command(options: argparse.Namespace, child) -> int:
         return _fail(str(error))
     if options.list:
         return show_list(registry, None, options)
+    if options.engine:
+        return build_engine(registry, options)
+    if options.diff and options.diff[0] == "chapters":
+        return show_chapters(registry, options)
     if not options.targets:
         return _fail("which exercise? For example: python judge/run.py 190   (python judge/run.py --list shows all)")
     try:
@@ -119,10 +133,10 @@ def _command(options: argparse.Namespace, child) -> int:
     except ValueError as error:
         return _fail(str(error))
     if not exercises:
-        print("All exercises passed. Nothing is left to do.")
+        print("All exercises passed. Nothing is left to do.", file=sys.stdout if options.format == "text" else sys.stderr)
         return 0
     for flag, action in (("hint", show_hint), ("diff", show_diff), ("reset", reset)):
-        if getattr(options, flag):
+        if getattr(options, flag) not in (None, False):
             return max(action(registry, exercise, options) for exercise in exercises)
     if options.file and Path(options.file).is_file() and not os.access(options.file, os.R_OK):
         return _fail(f"--file: {options.file} cannot be read")
@@ -141,7 +155,7 @@ def _command(options: argparse.Namespace, child) -> int:
 def watch_problem(options: argparse.Namespace) -> str | None:
     """Why --watch cannot go with the other options, or None."""
     others = ("solution", "file", "hint", "diff", "reset", "list", "main", "output")
-    given = [f"--{name}" for name in others if getattr(options, name)] + ["--format"] * (options.format != "text")
+    given = [f"--{name}" for name in others if getattr(options, name) not in (None, False)] + ["--format"] * (options.format != "text")
     return f"--watch judges your own file and shows text: leave out {', '.join(given)}" if given else None
 
 
@@ -210,29 +224,70 @@ def show_hint(registry, exercise, options) -> int:
 
 
 def show_diff(registry, exercise, options) -> int:
+    from judge import differ, tree
+    from judge.progress import Progress
+
+    against = options.diff[0] if options.diff else None
+    if against not in (None, "skeleton", "solution"):
+        return _fail(f"--diff {against}: write --diff skeleton, --diff solution, or --diff chapters 2 3")
+    if against is None:
+        state = Progress().states(registry).get(exercise.number)
+        against = "solution" if state is not None and state.done else "skeleton"
+    try:
+        differences = differ.mine(registry, exercise, against)
+    except tree.SourceProblem as problem:
+        return _fail(problem.headline)
+    _print_differences(differences, f"equals the {against}")
+    if not options.watch:
+        print(f"next: python judge/run.py {exercise.number}")
+    return 0
+
+
+def show_chapters(registry, options) -> int:
+    from judge import differ
+
+    try:
+        first, second = map(int, options.diff[1:])
+    except ValueError:
+        return _fail("--diff chapters takes two numbers, for example: --diff chapters 2 3")
+    for number in (first, second):
+        if number not in registry.by_number or registry.by_number[number].planned:
+            return _fail(f"chapter {number} is not open; python judge/run.py --list shows what there is")
+    _print_differences(differ.chapters(registry, first, second), "is the same")
+    return 0
+
+
+def _print_differences(differences: list, same: str) -> None:
+    from judge.report import Reporter
+
+    reporter = Reporter()
+    for difference in differences:
+        told = "" if difference.lines or "  " in difference.title else f" {same}"
+        reporter.say(difference.title + told, "bold")
+        for line in difference.lines:
+            reporter.say(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
+
+
+def build_engine(registry, options) -> int:
+    """Write the learner's engine as it stands at the last open chapter, and tell which files are theirs."""
     from judge import tree
     from judge.report import Reporter
 
-    chapter = registry.chapter_of(exercise)
-    against = (
-        tree.snapshot(registry, chapter) if options.diff == "skeleton" else tree.reference(registry, chapter.number)
-    )
+    last = registry.open_chapters[-1]
+    try:
+        engine = tree.learners_engine(registry, last)
+    except tree.SourceProblem as problem:
+        return _fail(problem.headline)
+    folder = ROOT / options.engine
+    if folder.exists() and not (folder / "minisgl").is_dir() and any(folder.iterdir()):
+        return _fail(f"{options.engine} is not empty and holds no engine; name another folder: --engine FOLDER")
+    engine.write(folder)
     reporter = Reporter()
-    for path in exercise.targets:
-        shown = chapter.shown(path)
-        try:
-            mine = tree.read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
-        except tree.SourceProblem as problem:
-            return _fail(problem.headline)
-        lines = list(
-            difflib.unified_diff(against[path].splitlines(), mine.splitlines(), options.diff, shown, lineterm="", n=2)
-        )
-        for line in lines:
-            reporter.say(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
-        if not lines:
-            reporter.say(f"{shown} equals the {options.diff}.")
-    if not options.watch:
-        reporter.next_step(f"python judge/run.py {exercise.number}")
+    counts = f"{len(engine.files)} files, {len(engine.base_files)} of them yours"
+    reporter.say(f"{options.engine}/minisgl: the engine at chapter {last.number}, {counts}", "bold")
+    for shown in engine.base_files:
+        reporter.say(f"yours  {shown}", "green", 2)
+    reporter.say(f"next: PYTHONPATH={options.engine} python -P chapters/{last.slug}/main.py")
     return 0
 
 
@@ -275,7 +330,7 @@ def judge(registry, exercises: list, options, child) -> int:
     from judge.progress import Progress
     from judge.report import Reporter, make_console
     from judge.runner import Judge
-    from judge.verdict import EXIT_CODES, Status
+    from judge.verdict import Status
 
     report = Report(options.format, exercises, options.output)
     reporter = Reporter(make_console(sys.stdout if options.format == "text" else sys.stderr), options.verbose)
@@ -309,9 +364,16 @@ def judge(registry, exercises: list, options, child) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        report.crashed(sys.stdout, error)
-        print(f"JUDGE ERROR  the judge itself failed: {type(error).__name__}: {error}", file=sys.stderr)
-        return EXIT_CODES[Status.JUDGE_ERROR]
+        return _broken(report, error)
+
+
+def _broken(report, error: Exception) -> int:
+    """The judge itself failed outside of a verdict: say so, in the report too."""
+    from judge.verdict import EXIT_CODES, Status
+
+    report.crashed(sys.stdout, error)
+    print(f"JUDGE ERROR  the judge itself failed: {type(error).__name__}: {error}", file=sys.stderr)
+    return EXIT_CODES[Status.JUDGE_ERROR]
 
 
 def _override(exercise, path: str) -> dict[str, bytes]:
@@ -402,6 +464,7 @@ def run_mains(registry, verdicts: list, reporter) -> int:
 if __name__ == "__main__":
     sys.path[0] = str(ROOT)
     ensure_interpreter()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: nothing left running, a report written
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -109,7 +109,7 @@ class Saves:
             try:
                 for _ in watch(
                     self.folder, watch_filter=None, debounce=BURST_MS, step=QUIET_MS, stop_event=self._stop, rust_timeout=LOOK_MS,
-                    yield_on_timeout=True, force_polling=self.polling is not None, poll_delay_ms=POLL_MS, ignore_permission_denied=True,
+                    yield_on_timeout=True, force_polling=self.polling is not None, poll_delay_ms=POLL_MS,
                 ):  # fmt: skip
                     self._tell()
             except (OSError, RuntimeError) as error:  # no notices left (the inotify limit), or the folder is away: poll from now on

@@ -326,6 +326,21 @@ def _additions(source: str, theirs: str) -> str:
     return "".join(kept)
 
 
+def learners_engine(registry: Registry, upto: Chapter) -> Assembled:
+    """The engine at chapter `upto` from the learner's own files of all chapters, the reference's where they have written none.
+
+    Raises:
+        SourceProblem: if one of their files cannot be read.
+    """
+    tree = Assembled(reference(registry, upto.number), upto.package)
+    for chapter in registry.open_chapters:
+        if 0 < chapter.number <= upto.number:
+            for path in dict.fromkeys(path for ex in chapter.exercises for path in ex.targets):
+                if path in tree.files:
+                    _lay(registry, upto, (chapter, path), tree)
+    return tree
+
+
 def learners_chapter(registry: Registry, chapter: Chapter) -> Assembled:
     """The chapter's tree with the learner's files; what is not written yet, or cannot be read, is the reference's."""
     files = reference(registry, chapter.number)

@@ -154,7 +154,7 @@ class Session:
         else:
             against = "solution" if self.passed else "skeleton"
             self._reporter().say()
-            self.actions[key](self.registry, self.exercise, argparse.Namespace(**vars(self.options) | {"diff": against}))
+            self.actions[key](self.registry, self.exercise, argparse.Namespace(**vars(self.options) | {"diff": [against]}))
         self._status()
         return False
 

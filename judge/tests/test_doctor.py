@@ -83,7 +83,7 @@ def test_a_large_file_is_not_hashed(copy, fetch):
 
 def test_packages(monkeypatch, copy):
     versions = {"torch": "2.13.0+cpu", "numpy": "1.26.0", "rich": None, "ruff": None}
-    monkeypatch.setattr(machine, "installed", lambda name: versions.get(name, lock[name] if name in lock else "1"))
+    monkeypatch.setattr(machine, "installed", lambda name: versions.get(name, lock.get(name, "1")))
     lock = dict(line.split("==") for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line)
     found = by_name(doctor.packages(copy))
     assert (found["packages"].state, found["packages"].found, found["packages"].mend) == ("bad", "missing: rich", "make setup")

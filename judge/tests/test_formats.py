@@ -150,7 +150,7 @@ def wait_for(file: Path) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("number", "code", "status"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGKILL, -9, "judge error")])
+@pytest.mark.parametrize(("number", "code", "status"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 130, "interrupted"), (signal.SIGKILL, -9, "judge error")])
 def test_stopped_from_outside(fresh, tmp_path, number, code, status):
     endless(fresh)
     file = tmp_path / "report.json"
@@ -161,7 +161,7 @@ def test_stopped_from_outside(fresh, tmp_path, number, code, status):
     out, _ = process.communicate(timeout=60)
     data = valid(json.loads(file.read_text()))
     assert process.returncode == code and data["status"] == status and data["not_judged"] == [190, 191] and data["message"]
-    assert out == (file.read_bytes() if number == signal.SIGINT else b"")
+    assert out == (file.read_bytes() if number != signal.SIGKILL else b"")
 
 
 def test_a_crash_of_the_judge(monkeypatch, tmp_path, capsysbinary):
@@ -176,6 +176,19 @@ def test_a_crash_of_the_judge(monkeypatch, tmp_path, capsysbinary):
     out, text = capsysbinary.readouterr()
     data = valid(json.loads(out))
     assert file.read_bytes() == out and data["exit_code"] == 70 and "boom" in data["message"] and b"Traceback" not in text
+
+
+def test_a_judge_that_cannot_start(monkeypatch, tmp_path, capsysbinary):
+    from judge import warm
+
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(warm.Child, "__init__", fail)
+    file = tmp_path / "report.json"
+    assert run.main(["190", "--output", str(file)]) == 70
+    data = valid(json.loads(file.read_text()))
+    assert "No space left" in data["message"] and data["exercises"] == [] and b"JUDGE ERROR" in capsysbinary.readouterr().err
 
 
 def test_a_crash_while_judging_is_a_verdict(monkeypatch, capsysbinary):

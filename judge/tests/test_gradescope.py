@@ -76,23 +76,27 @@ def test_nothing_to_grade(autograder, kind):
 
 
 def test_a_judge_that_fails_gives_rows_too(autograder):
+    shutil.rmtree(autograder / "submission", ignore_errors=True)
+    (autograder / "submission").mkdir()
+    shutil.copyfile(ROOT / "solutions/01_core/minisgl/core.py", autograder / "submission" / "core.py")
     run = autograder / "source" / "judge" / "run.py"
     before = run.read_text()
+    main = 'if __name__ == "__main__":\n'
+    assert main in before
     try:
-        run.write_text(before.replace("def main(", "raise SystemExit(9)\n\n\ndef main(", 1).replace('if __name__ == "__main__":', 'if __name__ == "__main__":\n    raise SystemExit(9)'))
-        (autograder / "source" / "judge" / "formats.py").touch()
-        run.write_text(before.replace('if __name__ == "__main__":\n', 'if __name__ == "__main__":\n    sys.exit(9)\n'))
+        run.write_text(before.replace(main, f"{main}    sys.exit(9)\n"))
         results = grade(autograder)
     finally:
         run.write_text(before)
-    assert results["score"] == 0 and {row["output"] for row in results["tests"]} == {"could not grade: the autograder failed (exit code 9)"}
+    rows = {int(row["number"]): row["output"] for row in results["tests"]}
+    assert results["score"] == 0 and rows[RIGHT] == "could not grade: the autograder failed (exit code 9)" and "is not in the submission" in rows[WRONG]
 
 
 def test_the_bundle_holds_skeletons_and_is_reproducible(autograder, registry, tmp_path):
     exercises = [registry.exercises[WRONG]]
     files = gradescope.bundle(registry, exercises, 10, False)
     assert b"TODO 190" in files[SAMPLE] and json.loads(files["gradescope.json"]) == {"points": {"190": 10}, "partial": False}
-    assert not [name for name in files if "/tests/" in name or "__pycache__" in name or name.startswith(("judge/right", ".", "models/tiny"))]
+    assert not [name for name in files if "/tests/" in name or "__pycache__" in name or name.startswith(("judge/right", ".", "models/tiny-"))]
     for name in ("a.zip", "b.zip"):
         gradescope.pack(files, tmp_path / name)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
