@@ -352,7 +352,7 @@ def learners_chapter(registry: Registry, chapter: Chapter) -> Assembled:
             try:
                 source = read_source(chapter.folder("chapters") / path, chapter.shown(path), str(exercise.number))
             except SourceProblem:
-                tree.filled.append(f"all of {path}")
+                tree.filled.append(f"{exercise.number} all of {path}")
                 continue
             tree.judged[path] = chapter.shown(path)
             files[path] = _fill_stubs(source, files[path], path, chapter, tree)

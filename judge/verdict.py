@@ -71,7 +71,7 @@ class Verdict:
     seconds: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
     seed: int = 0
-    sandbox: str = "process"
+    sandbox: str = "none"  # "bwrap" or "process"; "none" where no code was run
     base: str = "reference"
     judged: dict[str, str] = field(default_factory=dict)
     hashes: dict[str, str | None] = field(default_factory=dict)  # path shown to the learner -> SHA-256 of what was judged

@@ -8,7 +8,8 @@ class TinyEngine:
         count, dim = len(x), self.config.head_dim
         inner = self.norm(x, where + ".input_layernorm")
         parts = {}
-        for letter, n in (("q", self.config.num_heads), ("k", self.config.num_kv_heads), ("v", self.config.num_kv_heads)):
+        counts = {"q": self.config.num_heads, "k": self.config.num_kv_heads, "v": self.config.num_kv_heads}
+        for letter, n in counts.items():
             part = self.linear(inner, f"{attn}.{letter}_proj").view(count, n, dim)
             if self.config.qk_norm and letter != "v":
                 part = self.norm(part, f"{attn}.{letter}_norm")

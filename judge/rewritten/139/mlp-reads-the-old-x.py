@@ -10,7 +10,8 @@ class TinyEngine:
             return self.linear(source, f"{base}self_attn.{name}_proj").reshape(-1, count, cfg.head_dim)
 
         normed = self.norm(x, base + "input_layernorm")
-        q, k, v = heads("q", cfg.num_heads, normed), heads("k", cfg.num_kv_heads, normed), heads("v", cfg.num_kv_heads, normed)
+        q = heads("q", cfg.num_heads, normed)
+        k, v = heads("k", cfg.num_kv_heads, normed), heads("v", cfg.num_kv_heads, normed)
         if cfg.qk_norm:
             q, k = self.norm(q, base + "self_attn.q_norm"), self.norm(k, base + "self_attn.k_norm")
         all_k, all_v = cache.extend(i, apply_rope(k, positions, self.frequencies), v)

@@ -1,20 +1,26 @@
 # /// wrong
 # mistake = "bools-pass"
 # ///
+def _problem(name, value):
+    """What is wrong with the value of a field, or None."""
+    if name == "seed":
+        fits = value is None or (isinstance(value, Integral) and -(1 << 63) <= value < (1 << 63))
+        return None if fits else "has to be None or a signed 64-bit number"
+    if name in ("top_k", "max_tokens"):
+        least = -1 if name == "top_k" else 1
+        return None if isinstance(value, Integral) and value >= least else f"has to be a whole number from {least} on"
+    try:
+        usable = isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        usable = False
+    if name == "temperature":
+        return None if usable and value >= 0 else "has to be finite and not negative"
+    return None if usable and 0 <= value <= 1 else "has to lie between 0 and 1"
+
+
 class SamplingParams:
     def validate(self):
-        problems = []
-        if not isinstance(self.temperature, Real) or not math.isfinite(min(self.temperature, 1e308) if self.temperature == self.temperature and self.temperature != math.inf else math.nan) or self.temperature < 0:
-            problems.append(f"temperature has to be finite and at least 0: {self.temperature!r}")
-        for field_name in ("top_p", "min_p"):
-            number = getattr(self, field_name)
-            if not (isinstance(number, Real) and 0 <= number <= 1):
-                problems.append(f"{field_name} has to be between 0 and 1: {number!r}")
-        if not (isinstance(self.top_k, Integral) and self.top_k >= -1):
-            problems.append(f"top_k has to be a whole number from -1 on: {self.top_k!r}")
-        if not (isinstance(self.max_tokens, Integral) and self.max_tokens >= 1):
-            problems.append(f"max_tokens has to be a whole number from 1 on: {self.max_tokens!r}")
-        if self.seed is not None and not (isinstance(self.seed, Integral) and -(1 << 63) <= self.seed < (1 << 63)):
-            problems.append(f"seed has to be None or a signed 64-bit number: {self.seed!r}")
-        if problems:
-            raise ValueError(problems[0])
+        for name in ("temperature", "top_k", "top_p", "min_p", "max_tokens", "seed"):
+            problem = _problem(name, getattr(self, name))
+            if problem:
+                raise ValueError(f"{name} {problem}, not {getattr(self, name)!r}")
