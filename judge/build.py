@@ -7,6 +7,7 @@ python judge/build.py --check    write nothing; fail with the command that mends
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import sys
 from pathlib import Path
@@ -73,6 +74,22 @@ def stray(registry: Registry, files: dict[Path, str]) -> list[Path]:
     ]  # fmt: skip
 
 
+def check_hidden(file: Path) -> None:
+    """No test of a hidden file is empty, has no sentence to show, or hides another one of the same name."""
+    seen: set[str] = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
+            continue
+        where = f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
+        if node.name in seen:
+            raise BuildError(f"{where}: a second test of this name hides the first; rename it")
+        seen.add(node.name)
+        if ast.get_docstring(node) is None:
+            raise BuildError(f"{where}: no docstring; its first line is what the learner reads")
+        if not any(isinstance(part, (ast.Call, ast.Assert, ast.Raise)) for statement in node.body[1:] for part in ast.walk(statement)):
+            raise BuildError(f"{where}: checks nothing; compare something with `expect`")
+
+
 class _Collected:
     """A pytest plugin that notes which tests a file holds."""
 
@@ -100,6 +117,7 @@ def manifest(registry: Registry, partial: bool = False) -> str:
     for number, exercise in registry.exercises.items():
         try:
             files[number] = runner.hidden_file(exercise)
+            check_hidden(files[number])
         except runner.JudgeError:
             if not partial:
                 raise

@@ -179,7 +179,7 @@ def _suite(verdict: Verdict, started: str) -> ET.Element:
         ET.SubElement(properties, "property", name=_xml(name), value=_xml(str(value)))
     # An exercise whose file could not be read has no checks; its diagnosis becomes a case of its own.
     checks = verdict.checks or [Check("judged", "The exercise can be judged", verdict.status, verdict.diagnosis, verdict.seconds)]
-    kinds = [_case(suite, verdict.number, check) for check in checks]
+    kinds = [_case(suite, verdict, check) for check in checks]
     for attribute, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(kinds.count(kind)))
     suite.set("tests", str(len(checks)))
@@ -188,20 +188,20 @@ def _suite(verdict: Verdict, started: str) -> ET.Element:
     return suite
 
 
-def _case(suite: ET.Element, number: int, check: Check) -> str:
+def _case(suite: ET.Element, verdict: Verdict, check: Check) -> str:
     """Add a check; returns "" for a pass, else the kind of its element."""
     import xml.etree.ElementTree as ET
 
     parameter = check.id.partition("[")[2]
     name = f"{check.title} [{parameter}" if parameter else check.title
-    case = ET.SubElement(suite, "testcase", classname=f"exercise.{number}", name=_xml(name), time=f"{check.seconds:.3f}")
+    case = ET.SubElement(suite, "testcase", classname=f"exercise.{verdict.number}", name=_xml(name), time=f"{check.seconds:.3f}")
     if check.status is Status.PASS:
         return ""
     # "not attempted" is a failure here: as "skipped" many tools would show an untouched exercise in green.
     kind = {Status.FAIL: "failure", Status.NOT_ATTEMPTED: "failure", Status.SKIPPED: "skipped"}.get(check.status, "error")
-    headline = check.diagnosis.headline if check.diagnosis else str(check.status)
-    element = ET.SubElement(case, kind, message=_xml(headline), type=check.status.value)
-    element.text = _xml("\n".join(_told(check.diagnosis)) if check.diagnosis else headline)
+    diagnosis = check.diagnosis or verdict.diagnosis or Diagnosis("", check.status.value)
+    element = ET.SubElement(case, kind, message=_xml(diagnosis.headline), type=check.status.value)
+    element.text = _xml("\n".join(_told(diagnosis)))
     return kind
 
 

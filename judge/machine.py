@@ -17,7 +17,7 @@ def cores() -> float:
     quota = _first_line("/sys/fs/cgroup/cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit():
         count = min(count, int(quota[0]) / int(quota[1]))
-    return round(count, 2)
+    return int(count) if count == int(count) else round(count, 2)
 
 
 def memory() -> tuple[int, int]:

@@ -219,3 +219,17 @@ def test_interrupt(fresh):
     assert process.returncode == 130 and "interrupted" in err
     left = subprocess.run(["pgrep", "-f", str(fresh)], capture_output=True, text=True, check=False).stdout.split()
     assert left == []
+
+
+def test_an_interpreter_without_the_packages_goes_on_in_the_environment(fresh):
+    base = Path(sys.base_prefix) / "bin" / "python3"
+    if not (fresh / ".venv").exists() or subprocess.run([base, "-c", "import torch"], capture_output=True, check=False).returncode == 0:
+        pytest.skip("needs .venv and a base interpreter without torch")
+    done = subprocess.run([base, str(fresh / "judge/run.py"), "190"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and done.stdout.startswith("NOT ATTEMPTED")
+    (fresh / ".venv").rename(fresh / "elsewhere")
+    try:
+        done = subprocess.run([base, str(fresh / "judge/run.py"), "190"], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "make setup" in done.stderr
+    finally:
+        (fresh / "elsewhere").rename(fresh / ".venv")

@@ -26,7 +26,7 @@ from judge.tests.test_run import SAMPLE, make_checkout
 from judge.verdict import Status
 from judge.zoo import specimens
 
-PATIENCE = 240  # seconds to wait for a text: no test is about speed
+PATIENCE = int(os.environ.get("P", "120"))  # seconds to wait for a text: no test is about speed
 SOLUTION = (ROOT / "solutions/06_engine/minisgl/engine/sample.py").read_text()
 LOOP = SOLUTION.replace("        if args.temperatures is None:\n", "        while True: pass\n        if args.temperatures is None:\n", 1)
 tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")

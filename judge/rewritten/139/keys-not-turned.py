@@ -16,5 +16,5 @@ class TinyEngine:
             parts[letter] = part
         keys, values = cache.extend(i, parts["k"], parts["v"])
         queries = apply_rope(parts["q"], positions, self.frequencies)
-        after = x + self.linear(attention(queries, keys, values).view(count, -1), attn + ".o_proj")
+        after = x + self.linear(attention(queries, keys, values).reshape(count, -1), attn + ".o_proj")
         return after + self.mlp(self.norm(after, where + ".post_attention_layernorm"), where + ".mlp")
