@@ -11,6 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)
+
+from judge.commands import build_engine, fail, reset, run_mains, show_chapters, show_diff, show_hint, show_list  # noqa: E402
+
 NEEDED = ("numpy", "pytest", "psutil", "rich", "safetensors", "torch", "transformers", "watchfiles")
 
 
@@ -26,12 +31,7 @@ def ensure_interpreter() -> None:
     if "--doctor" in sys.argv:  # says what is missing
         return
     where = f"{sys.executable} lacks {', '.join(missing)}"
-    sys.exit(_fail(f"{where}. Set up with one command: make setup"))
-
-
-def _fail(text: str) -> int:
-    print(text, file=sys.stderr)
-    return 2
+    sys.exit(fail(f"{where}. Set up with one command: make setup"))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -58,7 +58,11 @@ def parser() -> argparse.ArgumentParser:
         help="your file against the skeleton, after a pass against the solution; also --diff skeleton, --diff solution, --diff chapters 2 3",
     )
     p.add_argument(
-        "--engine", nargs="?", const="build/engine", metavar="FOLDER", help="put your engine together, and say which files are yours"
+        "--engine",
+        nargs="?",
+        const="build/engine",
+        metavar="FOLDER",
+        help="put your engine together, and say which files are yours",
     )
     p.add_argument("--reset", action="store_true", help="bring the skeleton back (your file is backed up first)")
     p.add_argument("--list", action="store_true", help="all chapters and exercises, and where you are")
@@ -73,7 +77,12 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--output", metavar="FILE", help="write the report there too (in the format; text becomes json)")
     p.add_argument("--seed", type=int, help="replay a run's fresh seed")
-    p.add_argument("--sandbox", choices=("auto", "bwrap", "process"), default="auto", help="what holds your code (auto: bubblewrap where installed)")
+    p.add_argument(
+        "--sandbox",
+        choices=("auto", "bwrap", "process"),
+        default="auto",
+        help="what holds your code (auto: bubblewrap where installed)",
+    )
     p.add_argument("--device", default="cpu", choices=("cpu",), help="where the engine runs")
     p.add_argument("-v", "--verbose", action="store_true", help="every check, and all that your code printed")
     return p
@@ -87,19 +96,21 @@ def main(argv: list[str] | None = None) -> int:
         return doctor.main()
     child = None
     if options.watch and (problem := watch_problem(options)):
-        return _fail(problem)
-    if options.targets and not (options.list or options.hint or options.diff is not None or options.reset or options.engine):
+        return fail(problem)
+    if options.targets and not (
+        options.list or options.hint or options.diff is not None or options.reset or options.engine
+    ):
         from judge.warm import Child, JudgeError, bubblewrap
 
         if options.output:
             from judge.formats import output_problem
 
             if problem := output_problem(options.output):
-                return _fail(problem)
+                return fail(problem)
         if options.sandbox == "bwrap" and bubblewrap() is None:
-            return _fail("bubblewrap is not installed; on Debian and Ubuntu: apt install bubblewrap")
+            return fail("bubblewrap is not installed; on Debian and Ubuntu: apt install bubblewrap")
         if options.main and options.format != "text":
-            return _fail("--main shows what main.py prints: leave out --format")
+            return fail("--main shows what main.py prints: leave out --format")
         try:
             child = Child("sandbox", sandbox=options.sandbox)  # torch loads there while this process goes on
         except (JudgeError, OSError) as error:
@@ -119,7 +130,7 @@ def _command(options: argparse.Namespace, child) -> int:
     try:
         registry = load()
     except StepsError as error:
-        return _fail(str(error))
+        return fail(str(error))
     if options.list:
         return show_list(registry, None, options)
     if options.engine:
@@ -127,21 +138,23 @@ def _command(options: argparse.Namespace, child) -> int:
     if options.diff and options.diff[0] == "chapters":
         return show_chapters(registry, options)
     if not options.targets:
-        return _fail("which exercise? For example: python judge/run.py 190   (python judge/run.py --list shows all)")
+        return fail("which exercise? For example: python judge/run.py 190   (python judge/run.py --list shows all)")
     try:
         exercises = resolve(registry, options.targets)
     except ValueError as error:
-        return _fail(str(error))
+        return fail(str(error))
     if not exercises:
-        print("All exercises passed. Nothing is left to do.", file=sys.stdout if options.format == "text" else sys.stderr)
+        print(
+            "All exercises passed. Nothing is left to do.", file=sys.stdout if options.format == "text" else sys.stderr
+        )
         return 0
     for flag, action in (("hint", show_hint), ("diff", show_diff), ("reset", reset)):
         if getattr(options, flag) not in (None, False):
             return max(action(registry, exercise, options) for exercise in exercises)
     if options.file and Path(options.file).is_file() and not os.access(options.file, os.R_OK):
-        return _fail(f"--file: {options.file} cannot be read")
+        return fail(f"--file: {options.file} cannot be read")
     if options.file and (len(exercises) != 1 or not Path(options.file).is_file()):
-        return _fail(
+        return fail(
             "--file judges one file for one exercise" if len(exercises) != 1 else f"--file: {options.file} is not there"
         )
     if options.watch:
@@ -155,7 +168,9 @@ def _command(options: argparse.Namespace, child) -> int:
 def watch_problem(options: argparse.Namespace) -> str | None:
     """Why --watch cannot go with the other options, or None."""
     others = ("solution", "file", "hint", "diff", "reset", "list", "main", "output")
-    given = [f"--{name}" for name in others if getattr(options, name) not in (None, False)] + ["--format"] * (options.format != "text")
+    given = [f"--{name}" for name in others if getattr(options, name) not in (None, False)] + ["--format"] * (
+        options.format != "text"
+    )
     return f"--watch judges your own file and shows text: leave out {', '.join(given)}" if given else None
 
 
@@ -174,7 +189,9 @@ def resolve(registry, targets: list[str]) -> list:
             from judge.progress import Progress
 
             states = Progress().states(registry)
-            found = [ex for ex in registry.exercises.values() if ex.number not in states or not states[ex.number].done][:1]
+            found = [ex for ex in registry.exercises.values() if ex.number not in states or not states[ex.number].done][
+                :1
+            ]
         elif number in registry.exercises:
             found = [registry.exercises[number]]
         elif number in registry.by_number:
@@ -191,136 +208,6 @@ def resolve(registry, targets: list[str]) -> list:
             raise ValueError(f"unknown target '{target}': {hint}")
         chosen |= {ex.number: ex for ex in found}
     return list(chosen.values())
-
-
-def show_list(registry, exercise, options) -> int:
-    from judge.progress import Progress
-    from judge.report import Reporter
-
-    progress = Progress()
-    reporter = Reporter()
-    reporter.listing(registry, progress.states(registry))
-    for message in progress.messages:
-        reporter.say(message, "yellow")
-    if not options.watch:
-        reporter.next_step("python judge/run.py next")
-    return 0
-
-
-def show_hint(registry, exercise, options) -> int:
-    from judge.progress import Progress
-    from judge.report import Reporter
-
-    progress = Progress()
-    level = progress.hint_level(exercise)
-    progress.save()
-    reporter = Reporter()
-    reporter.hints(exercise, registry.chapter_of(exercise), level)
-    if level < len(exercise.hints):
-        reporter.say("The next hint comes after your next attempt.", "dim", 2)
-    if not options.watch:
-        reporter.next_step(f"python judge/run.py {exercise.number}")
-    return 0
-
-
-def show_diff(registry, exercise, options) -> int:
-    from judge import differ, tree
-    from judge.progress import Progress
-
-    against = options.diff[0] if options.diff else None
-    if against not in (None, "skeleton", "solution"):
-        return _fail(f"--diff {against}: write --diff skeleton, --diff solution, or --diff chapters 2 3")
-    if against is None:
-        state = Progress().states(registry).get(exercise.number)
-        against = "solution" if state is not None and state.done else "skeleton"
-    try:
-        differences = differ.mine(registry, exercise, against)
-    except tree.SourceProblem as problem:
-        return _fail(problem.headline)
-    _print_differences(differences, f"equals the {against}")
-    if not options.watch:
-        print(f"next: python judge/run.py {exercise.number}")
-    return 0
-
-
-def show_chapters(registry, options) -> int:
-    from judge import differ
-
-    try:
-        first, second = map(int, options.diff[1:])
-    except ValueError:
-        return _fail("--diff chapters takes two numbers, for example: --diff chapters 2 3")
-    for number in (first, second):
-        if number not in registry.by_number or registry.by_number[number].planned:
-            return _fail(f"chapter {number} is not open; python judge/run.py --list shows what there is")
-    _print_differences(differ.chapters(registry, first, second), "is the same")
-    return 0
-
-
-def _print_differences(differences: list, same: str) -> None:
-    from judge.report import Reporter
-
-    reporter = Reporter()
-    for difference in differences:
-        told = "" if difference.lines or "  " in difference.title else f" {same}"
-        reporter.say(difference.title + told, "bold")
-        for line in difference.lines:
-            reporter.say(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
-
-
-def build_engine(registry, options) -> int:
-    """Write the learner's engine as it stands at the last open chapter, and tell which files are theirs."""
-    from judge import tree
-    from judge.report import Reporter
-
-    last = registry.open_chapters[-1]
-    try:
-        engine = tree.learners_engine(registry, last)
-    except tree.SourceProblem as problem:
-        return _fail(problem.headline)
-    folder = ROOT / options.engine
-    if folder.exists() and not (folder / "minisgl").is_dir() and any(folder.iterdir()):
-        return _fail(f"{options.engine} is not empty and holds no engine; name another folder: --engine FOLDER")
-    engine.write(folder)
-    reporter = Reporter()
-    counts = f"{len(engine.files)} files, {len(engine.base_files)} of them yours"
-    reporter.say(f"{options.engine}/minisgl: the engine at chapter {last.number}, {counts}", "bold")
-    for shown in engine.base_files:
-        reporter.say(f"yours  {shown}", "green", 2)
-    reporter.say(f"next: PYTHONPATH={options.engine} python -P chapters/{last.slug}/main.py")
-    return 0
-
-
-def reset(registry, exercise, options) -> int:
-    """Put the skeleton of this exercise back; the other exercises in the same file keep what is written."""
-    import shutil
-    import time
-
-    from judge import skeleton, tree
-    from judge.progress import FOLDER
-
-    chapter = registry.chapter_of(exercise)
-    pristine = tree.snapshot(registry, chapter)
-    backup = FOLDER / "backups" / f"{time.strftime('%Y%m%d-%H%M%S')}-{exercise.number}"
-    for path, names in exercise.targets.items():
-        file = chapter.folder("chapters") / path
-        try:
-            mine = tree.read_source(file, chapter.shown(path), str(exercise.number))
-            for name in skeleton.expand(pristine[path], names):
-                mine = skeleton.replace(mine, name, skeleton.text_of(pristine[path], name))
-            fresh = mine
-        except (tree.SourceProblem, KeyError):
-            fresh = pristine[path]
-        if file.is_file():
-            kept = backup / path
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, kept)
-            print(f"backed up: {kept.relative_to(ROOT)}")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(fresh, encoding="utf-8")
-        print(f"reset:     {chapter.shown(path)}")
-    print(f"next: python judge/run.py {exercise.number} --hint")
-    return 0
 
 
 def judge(registry, exercises: list, options, child) -> int:
@@ -433,40 +320,11 @@ def next_command(registry, verdict, options) -> str:
     return f"python judge/run.py {verdict.number} --hint"
 
 
-def run_mains(registry, verdicts: list, reporter) -> int:
-    """Run main.py of each judged chapter on the learner's tree. Returns 1 if one fails."""
-    import subprocess
-    import tempfile
-
-    from judge import tree
-
-    worst = 0
-    for number in dict.fromkeys(registry.exercises[v.number].chapter for v in verdicts):
-        chapter = registry.by_number[number]
-        assembled = tree.learners_chapter(registry, chapter)
-        reporter.say()
-        reporter.say(f"chapters/{chapter.slug}/main.py on your tree", "bold")
-        if assembled.filled:
-            numbers = dict.fromkeys(entry.split()[0] for entry in assembled.filled)
-            reporter.say(f"from the reference, since not written yet: {', '.join(numbers)}", "dim")
-        with tempfile.TemporaryDirectory(prefix="tree-") as folder:
-            assembled.write(Path(folder))
-            environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1"}
-            sys.stdout.flush()
-            done = subprocess.run(
-                [sys.executable, "-P", str(ROOT / "chapters" / chapter.slug / "main.py")], env=environment, check=False
-            )
-        reporter.say()
-        if done.returncode:
-            reporter.say(f"main.py ended with code {done.returncode}", "bold red")
-            worst = 1
-    return worst
-
-
 if __name__ == "__main__":
-    sys.path[0] = str(ROOT)
     ensure_interpreter()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: nothing left running, a report written
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # ends as Ctrl-C does: nothing left running, a report written
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -44,11 +44,11 @@ class Session:
         self.registry, self.options, self.saves, self.keyboard, self.actions = registry, options, saves, keyboard, actions
         self.judge: Judge | None = None
         self.keys: deque[str] = deque()
-        self.noticed, self.told_polling, self.passed = False, False, False
+        self.noticed, self.told_polling = False, False
         self._go_to(exercise)
 
     def _go_to(self, exercise: Exercise) -> None:
-        self.exercise, self.passed = exercise, False
+        self.exercise = exercise
         self.files = watched_files(self.registry, exercise, self.options.base)
         self.judged = ""  # the fingerprint that the last verdict is about
 
@@ -112,7 +112,6 @@ class Session:
         progress = Progress()  # read anew: a hint, or another terminal, may have written it
         progress.record(self.exercise, self.registry.chapter_of(self.exercise), verdict)
         progress.save()
-        self.passed = verdict.status is Status.PASS
         reporter = self._reporter()
         if self.keyboard and os.environ.get("TERM") != "dumb":
             reporter.console.clear()
@@ -152,9 +151,8 @@ class Session:
                 return True
             self._reporter().say("All other exercises are done.")
         else:
-            against = "solution" if self.passed else "skeleton"
             self._reporter().say()
-            self.actions[key](self.registry, self.exercise, argparse.Namespace(**vars(self.options) | {"diff": [against]}))
+            self.actions[key](self.registry, self.exercise, self.options)
         self._status()
         return False
 

@@ -324,7 +324,7 @@ class Terminal:
         assert (self.folder / "after").read_text() == (self.folder / "before").read_text()
         assert self.tmux("display-message", "-p", "#{cursor_flag}").strip() == "1"
         until(lambda: not self.children() and not list(self.scratch.glob("judge-*")), lambda: f"the end of {self.children()}", 30)
-        left = subprocess.run(["pgrep", "-f", str(self.scratch)], capture_output=True, text=True, check=False).stdout.split()
+        left = subprocess.run(["pgrep", "-f", str(self.scratch / "judge-")], capture_output=True, text=True, check=False).stdout.split()
         assert left == []
 
     def close(self) -> None:
@@ -366,7 +366,7 @@ def test_a_learners_session(fresh, terminal, wrong):
     assert says[:40] in screen.screen and "PASS" not in screen.screen
     assert (recorded(fresh)["status"], recorded(fresh)["attempts"]) == ("fail", 2)
 
-    for key, text in (("h", "hint 1 of 3"), ("d", f"+++ {SAMPLE}"), ("l", "to come")):
+    for key, text in (("h", "hint 1 of 3"), ("d", "@@ -"), ("l", "to come")):
         statuses = screen.count("q quit")
         screen.keys(key)
         screen.wait(text)
@@ -408,9 +408,10 @@ def test_a_learners_session(fresh, terminal, wrong):
 
 
 def _busy(process: psutil.Process) -> bool:
-    """A fork of the child, in a session of its own, that computes."""
+    """A fork of the child that has computed for a while: the learner's code."""
     try:
-        return "child.py" in " ".join(process.cmdline()) and "child.py" in " ".join(process.parent().cmdline()) and process.cpu_times().user > 0.2
+        forked = process.cmdline() == process.parent().cmdline() and any(word.endswith("child.py") for word in process.cmdline())
+        return forked and process.cpu_times().user > 0.2
     except psutil.Error:
         return False
 
