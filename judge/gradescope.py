@@ -40,8 +40,7 @@ set -euo pipefail
 cd "${AUTOGRADER_ROOT:-/autograder}/source"
 apt-get update
 apt-get install -y --no-install-recommends python3 python3-venv bubblewrap
-# The CPU build of torch, where this index is reachable: smaller by gigabytes.
-export PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-https://download.pytorch.org/whl/cpu}"
+# With PIP_EXTRA_INDEX_URL set to PyTorch's index of CPU builds (export it here), the image is smaller by gigabytes.
 python3 judge/setup.py
 .venv/bin/python models/fetch.py
 # The reference must pass here before a submission is graded; this also fills the oracle's cache.
