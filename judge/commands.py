@@ -62,6 +62,8 @@ def show_diff(registry, exercise, options) -> int:
         differences = differ.mine(registry, exercise, against)
     except tree.SourceProblem as problem:
         return fail(problem.headline)
+    signs = "- the skeleton, + yours" if against == "skeleton" else "- yours, + the solution"
+    print(f"{exercise.number} {exercise.title}: {signs}")
     _print_differences(differences, f"equals the {against}")
     if not options.watch:
         print(f"next: python judge/run.py {exercise.number}")
@@ -90,7 +92,7 @@ def _print_differences(differences: list, same: str) -> None:
         told = "" if difference.lines or "  " in difference.title else f" {same}"
         reporter.say(difference.title + told, "bold")
         for line in difference.lines:
-            reporter.say(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""))
+            reporter.say(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), wrap=False)
 
 
 def build_engine(registry, options) -> int:

@@ -79,8 +79,10 @@ def mismatch(error: Mismatch, context: Context) -> Diagnosis:
 
 
 def _place_of_symbol(context: Context) -> str | None:
-    """The first symbol that the exercise asks for: where to look when no line is known."""
-    path, name = context.exercise.write[-1].split(":")
+    """What the exercise asks for: where to look when no line is known."""
+    if len(context.exercise.write) > 1:
+        return ", ".join(f"{path}: {', '.join(names)}" for path, names in context.exercise.targets.items())
+    path, name = context.exercise.write[0].split(":")
     symbol = skeleton.symbols(context.tree.files.get(path, "")).get(name)
     return f"{path}:{symbol.node.lineno}  {name}" if symbol else None
 
@@ -98,7 +100,11 @@ def probe_failure(failure: ProbeFailed, context: Context) -> tuple[Status, Diagn
             f"your code {failure.headline}",
             ["Look for a tensor whose size grows with the square of a length, or a list that never ends."],
         )
-    headline = failure.headline if failure.kind in ("exited", "killed-parent", "malformed") else f"your code {failure.headline}"
+    headline = (
+        failure.headline
+        if failure.kind in ("exited", "killed-parent", "malformed")
+        else f"your code {failure.headline}"
+    )
     return status, Diagnosis(failure.kind, headline)
 
 
@@ -122,10 +128,14 @@ def _source_line(context: Context, path: str, line: int) -> str:
 def _exception(data: dict, context: Context) -> tuple[Status, Diagnosis]:
     kind, text = data["type"], data["text"]
     frames = [(context.relative(path), line, function, source) for path, line, function, source in data["frames"]]
-    mine = [frame for frame in frames if frame[0] in context.tree.judged] or frames
-    place = mine[-1] if mine else None
+    mine = [frame for frame in frames if frame[0] in context.tree.judged]
+    own = [frame for frame in mine if not _is_given(frame, context)]  # written by the learner, not handed out
+    place = (own or mine or frames or [None])[-1]
     where = f"{place[0]}:{place[1]}  {place[2]}" if place else None
     code = [f"{place[1]} | {place[3].strip()}"] if place and place[3].strip() else []
+    if place and frames and frames[-1] is not place:
+        path, line, function, source = frames[-1]
+        code.append(f"raised in {function} ({path}:{line}), which this line calls: {source.strip()}"[:200])
     if "NotImplementedError" in data["kinds"] and text.startswith("TODO "):
         return Status.NOT_ATTEMPTED, Diagnosis(
             "not-attempted", f"not written yet: {place[2] if place else 'a part'}", [text], where
@@ -150,6 +160,17 @@ def _exception(data: dict, context: Context) -> tuple[Status, Diagnosis]:
             "cannot-import", f"your file cannot be imported: {kind}: {_first_line(text)}", code, where
         )
     return Status.ERROR, Diagnosis("exception", f"{kind}: {_first_line(text)}", code, where)
+
+
+def _is_given(frame: tuple[str, int, str, str], context: Context) -> bool:
+    """True if the frame lies in a function that is handed out as it stands: the reference's, and in no exercise's `write`."""
+    path, line = frame[0], frame[1]
+    source = context.tree.files.get(path, "")
+    around = [s for s in skeleton.symbols(source).values() if s.first <= line <= s.last and not s.is_class]
+    solution = context.chapter.folder("solutions") / path
+    if not around or not solution.is_file() or around[0].name in context.exercise.targets.get(path, ()):
+        return False
+    return skeleton.same(source, solution.read_text(encoding="utf-8"), around[0].name)
 
 
 def _first_line(text: str) -> str:

@@ -48,11 +48,11 @@ def equal(got: Any, want: Any, name: str = "the result", suspects: dict[str, Any
         return
     mistake = _suspected(plain, suspects, lambda alternative: plain == alternative)
     if isinstance(got, Foreign):
-        raise Mismatch("type", f"{name} is a {got.type_name}", [f"want {_short(want)}"], mistake)
+        raise Mismatch("type", f"{name}: a {got.type_name}, not what is wanted", [f"want {_short(want)}"], mistake)
     lines = _first_difference(plain, want) if isinstance(want, list) and isinstance(plain, list) else []
     raise Mismatch(
         "mistake" if mistake else "mismatch",
-        f"{name} is not right",
+        f"{name}: not as wanted",
         lines or [f"want {_short(want)}", f"got  {_short(plain)}"],
         mistake,
     )
@@ -83,14 +83,14 @@ def is_tensor(
             "None" if got is None else f"a {got.type_name}" if isinstance(got, Foreign) else f"a {type(got).__name__}"
         )
         hint = ["Is a `return` missing?"] if got is None else []
-        raise Mismatch("type", f"{name} is {what}; a tensor is wanted", hint)
+        raise Mismatch("type", f"{name}: {what} where a tensor is wanted", hint)
     if shape is not None and tuple(got.shape) != tuple(shape):
-        raise Mismatch("shape", f"{name} has shape {list(got.shape)}; want {list(shape)}")
+        raise Mismatch("shape", f"{name}: shape {list(got.shape)}; want {list(shape)}")
     if dtype is not None:
         wanted = (dtype,) if isinstance(dtype, str) else dtype
         actual = getattr(got, "torch_dtype", "") or str(got.dtype)
         if actual not in wanted:
-            raise Mismatch("dtype", f"{name} has dtype {actual}; want {' or '.join(wanted)}")
+            raise Mismatch("dtype", f"{name}: dtype {actual}; want {' or '.join(wanted)}")
     return got
 
 
@@ -117,16 +117,16 @@ def close(
         try:
             got = np.asarray(got)
         except ValueError:
-            raise Mismatch("shape", f"{name} is a ragged list; want shape {list(want.shape)}") from None
+            raise Mismatch("shape", f"{name}: a ragged list; want shape {list(want.shape)}") from None
     is_tensor(got, name)
     if got.dtype == object:
-        raise Mismatch("type", f"{name} is no array of numbers")
+        raise Mismatch("type", f"{name}: no array of numbers")
     fits = lambda alternative: _wrong_places(got, np.asarray(alternative), atol, rtol) is False  # noqa: E731
     if tuple(got.shape) != tuple(want.shape):
         mistake = _suspected(got, suspects, fits)
         raise Mismatch(
             "mistake" if mistake else "shape",
-            f"{name} has shape {list(got.shape)}; want {list(want.shape)}",
+            f"{name}: shape {list(got.shape)}; want {list(want.shape)}",
             [],
             mistake,
         )
@@ -180,9 +180,9 @@ def _describe(
         and np.isfinite(np.asarray(want, np.float64)).all()
     ):
         count = int((~np.isfinite(np.asarray(got, np.float64))).sum())
-        headline = f"{name} holds {count} NaN or infinite values"
+        headline = f"{name}: {count} NaN or infinite values"
     else:
-        headline = f"{name} is wrong in {bad} of {total} places" if total > 1 else f"{name} is wrong"
+        headline = f"{name}: wrong in {bad} of {total} places" if total > 1 else f"{name}: wrong"
     if not exact:
         with np.errstate(invalid="ignore"):
             error = np.abs(np.asarray(got, np.float64) - np.asarray(want, np.float64))
@@ -227,16 +227,16 @@ def same_distribution(
     draws = np.atleast_2d(np.asarray(is_tensor(tokens, name)))
     if draws.dtype.kind not in "iu":
         raise Mismatch(
-            "dtype", f"{name} have dtype {getattr(tokens, 'torch_dtype', draws.dtype)}; token ids are integers"
+            "dtype", f"{name}: dtype {getattr(tokens, 'torch_dtype', draws.dtype)}; token ids are integers"
         )
     if draws.ndim != 2 or len(draws) != len(want):
-        raise Mismatch("shape", f"{name} have shape {list(draws.shape)}; want {len(want)} rows of draws")
+        raise Mismatch("shape", f"{name}: shape {list(draws.shape)}; want {len(want)} rows of draws")
     vocabulary = want.shape[1]
     outside = (draws < 0) | (draws >= vocabulary)
     if outside.any():
         raise Mismatch(
             "mismatch",
-            f"{name} hold ids outside the vocabulary of {vocabulary}",
+            f"{name}: ids outside the vocabulary of {vocabulary}",
             [f"for example {int(draws[outside][0])}"],
         )
     counts = np.stack([np.bincount(row, minlength=vocabulary) for row in draws])

@@ -117,6 +117,16 @@ class Progress:
             found[number] = State(entry["status"], entry["attempts"], note)
         return found
 
+    def upcoming(self, registry: Registry) -> list[Exercise]:
+        """What is not done, in order, from the exercise on that was judged last; then what lies before it."""
+        states = self.states(registry)
+        judged = {
+            int(n): e.get("at", 0) for n, e in self.entries.items() if n.isdigit() and isinstance(e.get("at"), int)
+        }
+        last = max(judged, key=judged.get, default=0)
+        left = [ex for ex in registry.exercises.values() if ex.number not in states or not states[ex.number].done]
+        return sorted(left, key=lambda ex: (ex.number < last, ex.number))
+
     def hint_level(self, exercise: Exercise) -> int:
         """How many hints to show now: one more than before, if there was an attempt since."""
         entry = self.entry(exercise)

@@ -33,6 +33,11 @@ def make_console(stream: Any = None, width: int | None = None) -> Console:
     return Console(file=stream, highlight=False, markup=False, emoji=False, width=max(20, columns), soft_wrap=False)
 
 
+def _some(names: list[str], most: int = 3) -> str:
+    """The first few of a list, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 class Reporter:
     """Prints verdicts for a learner."""
 
@@ -42,13 +47,21 @@ class Reporter:
         encoding = (getattr(self.console.file, "encoding", None) or "utf-8").lower()
         self.plain = not encoding.startswith("utf")
 
-    def say(self, text: str = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
-        """Print text, wrapped at the console's width; lines that fit keep their columns, continued ones are indented by `hang` more."""
+    def say(self, text: str = "", style: str = "", indent: int = 0, hang: int = 0, wrap: bool = True) -> None:
+        """Print text, wrapped at the console's width; lines that fit keep their columns, continued ones are indented by `hang` more.
+
+        Long words stay whole, and with `wrap` off whole lines do: what is there to be copied must not be torn.
+        """
         text = text.translate(ASCII) if self.plain else text
         text = "".join(c if c.isprintable() or c == "\n" else "?" for c in text.replace("\t", "    "))
         width = max(16, self.console.width - indent)
         for line in text.splitlines() or [""]:
-            parts = [line] if len(line) <= width else textwrap.wrap(line, width, subsequent_indent=" " * min(hang, width // 2))
+            parts = [line]
+            if wrap and len(line) > width:
+                after = " " * min(hang, width // 2)
+                parts = textwrap.wrap(
+                    line, width, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
+                )
             for part in parts or [""]:
                 self.console.print(Text(" " * indent + part, style=style), overflow="ignore", no_wrap=True, crop=False)
 
@@ -64,12 +77,12 @@ class Reporter:
             self.say("On the reference's base this exercise passes; on yours it fails.", "", 2)
             self.say(f"The file at fault is {verdict.culprit} (exercise {numbers}).", "bold", 2)
         elif verdict.base == "mine":
-            self.say(f"your files below it: {len(verdict.base_files)}" + ("" if verdict.base_files else " (none is written yet)"), "dim", 2)
+            self.say(f"your files below it: {_some(verdict.base_files) or 'none is written yet'}", "dim", 2)
         if verdict.filled:
-            self.say(f"from the reference, since not written yet: {', '.join(verdict.filled)}", "dim", 2)
+            numbers = dict.fromkeys(entry.split()[0] for entry in verdict.filled)
+            self.say(f"from the reference, since not written yet: {', '.join(numbers)}", "dim", 2)
         if verdict.ignored:
-            shown = ", ".join(verdict.ignored[:3]) + (" …" if len(verdict.ignored) > 3 else "")
-            self.say(f"ignored, since this exercise does not ask for it: {shown}", "yellow", 2)
+            self.say(f"ignored, since this exercise does not ask for it: {_some(verdict.ignored)}", "yellow", 2)
         if verdict.printed.strip() and (self.verbose or verdict.status is not Status.PASS):
             self._printed(verdict.printed)
 
@@ -101,7 +114,7 @@ class Reporter:
         for check in verdict.checks:
             mark = "✓" if check.status is Status.PASS else "✗"
             self.say(
-                f"{mark} {check.status:<13} {check.title}  ({check.seconds:.2f} s)",
+                f"{mark} {check.status:<13} {check.title} {f'({check.seconds:.2f} s)' if check.seconds >= 0.005 else ''}",
                 STYLES[check.status].replace("bold ", ""),
                 2,
             )
@@ -121,14 +134,15 @@ class Reporter:
     def _printed(self, text: str) -> None:
         lines = text.strip().splitlines()
         self.say(f"your code printed ({len(lines)} lines):", "dim", 2)
-        for line in lines[: 40 if self.verbose else 8]:
-            self.say(line[:200], "dim", 4)
-        if len(lines) > (40 if self.verbose else 8):
-            self.say("…", "dim", 4)
+        shown, width = (2000, 2000) if self.verbose else (8, max(20, self.console.width - 5))
+        for line in lines[:shown]:
+            self.say(line if len(line) <= width else line[: width - 1] + "…", "dim", 4)
+        if len(lines) > shown:
+            self.say(f"… and {len(lines) - shown} more lines" + ("" if self.verbose else "; -v shows them"), "dim", 4)
 
     def next_step(self, command: str, verdict: Verdict | None = None) -> None:
         """The last line: the exact next command, and how this verdict can be had again."""
-        self.say(f"next: {command}")
+        self.say(f"next: {command}", wrap=False)
         if verdict is not None:
             self.say(f"({verdict.status}; seed {verdict.seed}, sandbox {verdict.sandbox}, base {verdict.base})", "dim")
 
@@ -149,11 +163,18 @@ class Reporter:
             self.say(f"{chapter.number:>2}  {chapter.title}  ({done} of {len(chapter.exercises)})", "bold")
             for exercise in chapter.exercises:
                 state = states.get(exercise.number, unknown)
-                mark = "✓" if state.done else "·" if state.status == Status.NOT_ATTEMPTED else "!" if state.note else "✗"
+                mark = (
+                    "✓" if state.done else "·" if state.status == Status.NOT_ATTEMPTED else "!" if state.note else "✗"
+                )
                 style = {"✓": "green", "✗": "red", "!": "yellow"}.get(mark, "")
                 tries = f", {state.attempts} tries" if state.attempts > 1 else ""
                 note = f", passed, {state.note}" if state.note else ""
-                self.say(f"{mark} {exercise.number}  {state.status:<13}  {exercise.title} ({exercise.difficulty}{tries}{note})", style, 3, hang=22)
+                self.say(
+                    f"{mark} {exercise.number}  {state.status:<13}  {exercise.title} ({exercise.difficulty}{tries}{note})",
+                    style,
+                    3,
+                    hang=22,
+                )
         total = len(registry.exercises)
         passed = sum(states.get(number, unknown).done for number in registry.exercises)
         self.say()

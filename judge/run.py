@@ -94,6 +94,8 @@ def main(argv: list[str] | None = None) -> int:
         from judge import doctor
 
         return doctor.main()
+    if problem := conflict(options):
+        return fail(problem)
     child = None
     if options.watch and (problem := watch_problem(options)):
         return fail(problem)
@@ -165,12 +167,26 @@ def _command(options: argparse.Namespace, child) -> int:
     return judge(registry, exercises, options, child)
 
 
+def conflict(options: argparse.Namespace) -> str | None:
+    """Options that exclude each other, or None."""
+    actions = [
+        f"--{name}"
+        for name in ("hint", "diff", "reset", "list", "engine", "watch")
+        if getattr(options, name) not in (None, False)
+    ]
+    if len(actions) > 1:
+        return f"{' and '.join(actions)}: one at a time, please"
+    if options.solution and (options.file or options.base == "mine"):
+        return "--solution judges the reference: leave out " + ("--file" if options.file else "--base mine")
+    if options.list and options.targets:
+        return "--list shows everything: leave out " + " ".join(options.targets)
+    return None
+
+
 def watch_problem(options: argparse.Namespace) -> str | None:
     """Why --watch cannot go with the other options, or None."""
-    others = ("solution", "file", "hint", "diff", "reset", "list", "main", "output")
-    given = [f"--{name}" for name in others if getattr(options, name) not in (None, False)] + ["--format"] * (
-        options.format != "text"
-    )
+    given = [f"--{name}" for name in ("solution", "file", "main", "output") if getattr(options, name)]
+    given += ["--format"] if options.format != "text" else []
     return f"--watch judges your own file and shows text: leave out {', '.join(given)}" if given else None
 
 
@@ -188,10 +204,7 @@ def resolve(registry, targets: list[str]) -> list:
         elif target == "next":
             from judge.progress import Progress
 
-            states = Progress().states(registry)
-            found = [ex for ex in registry.exercises.values() if ex.number not in states or not states[ex.number].done][
-                :1
-            ]
+            found = Progress().upcoming(registry)[:1]
         elif number in registry.exercises:
             found = [registry.exercises[number]]
         elif number in registry.by_number:
@@ -228,8 +241,10 @@ def judge(registry, exercises: list, options, child) -> int:
     try:
         try:
             for exercise in exercises:
-                how = {"solution": options.solution, "overrides": overrides} | (
-                    {} if options.solution else {"base": options.base}
+                how = (
+                    {"solution": True}
+                    if options.solution
+                    else {"overrides": overrides, "base": options.base, "given": options.file}
                 )
                 verdict = runner.judge(exercise, **how)
                 runner.blame(exercise, verdict, **how)

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,9 @@ def hidden_file(exercise: Exercise) -> Path:
     return found[0]
 
 
+@lru_cache(maxsize=32)
 def titles(source: str) -> dict[str, str]:
-    """Test function -> first line of its docstring: what the learner reads when it fails."""
+    """Test function -> first line of its docstring: what the learner reads when it fails. Read only: the answer is kept."""
     found = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):

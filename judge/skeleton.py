@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import lru_cache
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -27,8 +28,14 @@ class Symbol:
         return isinstance(self.node, ast.ClassDef)
 
 
+@lru_cache(maxsize=128)
+def _parse(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+@lru_cache(maxsize=128)
 def symbols(source: str) -> dict[str, Symbol]:
-    """All top-level functions and classes of `source`, and the methods of those classes."""
+    """All top-level functions and classes of `source`, and the methods of those classes. Read only: the answer is kept."""
     found: dict[str, Symbol] = {}
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
@@ -42,7 +49,7 @@ def symbols(source: str) -> dict[str, Symbol]:
                 if isinstance(node, ast.ClassDef) and not prefix:
                     visit(node.body, node.name + ".")
 
-    visit(ast.parse(source).body, "")
+    visit(_parse(source).body, "")
     return found
 
 
@@ -52,7 +59,7 @@ def binds(source: str, name: str) -> bool:
     What cannot be seen in the text (a star import, a base class, a class decorator) gets the benefit of the doubt.
     """
     first, _, member = name.partition(".")
-    tree = ast.parse(source)
+    tree = _parse(source)
     if first not in _bound_names(tree.body):
         return "*" in _bound_names(tree.body)
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == first]

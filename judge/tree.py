@@ -148,14 +148,15 @@ def parse_source(data: bytes, shown: str, asked_for: str) -> str:
 
 
 def _caret(shown: str, error: SyntaxError) -> tuple[str, tuple[str, ...]]:
-    text = (error.text or "").rstrip("\n").replace("\t", " ")
-    cut = len(text) - len(text.lstrip())
-    column = max((error.offset or 1) - 1 - cut, 0)
-    start = max(0, column - 60)
+    text = (error.text or "").rstrip("\n").replace("\t", "    ")
+    column = max((error.offset or 1) - 1, 0)
+    if isinstance(error, IndentationError):
+        column = len(text) - len(text.lstrip())
+    start = max(0, min(column, len(text)) - 60)
     kind = {"IndentationError": "indentation error", "TabError": "tabs and spaces are mixed"}.get(
         type(error).__name__, "syntax error"
     )
-    lines = (text.strip()[start : start + 76], " " * (column - start) + "^") if text.strip() else ()
+    lines = (text[start : start + 76], " " * (min(column, len(text)) - start) + "^") if text.strip() else ()
     return f"{shown}:{error.lineno}: {kind}: {error.msg}", lines
 
 
@@ -167,6 +168,7 @@ def assemble(
     overrides: dict[str, bytes] | None = None,
     base: str = "reference",
     laid: int | None = None,
+    given: str | None = None,
 ) -> Assembled:
     """Build the tree on which `exercise` is judged.
 
@@ -175,6 +177,7 @@ def assemble(
         overrides: file -> bytes to judge in place of the learner's file (from `--file`, or a known-wrong solution).
         base: "reference", or "mine": the files below the exercise (see `pieces`) are the learner's own.
         laid: with "mine": only so many of the pieces, from the first.
+        given: what to call the overriding file in the report.
 
     Raises:
         SourceProblem: if a file that the exercise asks for cannot be judged.
@@ -193,6 +196,7 @@ def assemble(
     for path, names in exercise.targets.items():
         shown = chapter.shown(path)
         if overrides and path in overrides:
+            shown = given or shown
             source = parse_source(overrides[path], shown, str(exercise.number))
         else:
             source = read_source(chapter.folder("chapters") / path, shown, str(exercise.number))
@@ -216,6 +220,7 @@ def hashes(
     overrides: dict[str, bytes] | None = None,
     base: str = "reference",
     laid: int | None = None,
+    given: str | None = None,
 ) -> dict[str, str | None]:
     """Path shown to the learner -> SHA-256 of the bytes that `assemble` judges with the same arguments; None where there are none to read."""
     chapter = registry.chapter_of(exercise)
@@ -225,9 +230,11 @@ def hashes(
     below = pieces(registry, exercise)[:laid] if base == "mine" else []
     found = {where.shown(path): _digest(where.folder("chapters") / path) for where, path in below}
     for _, path in asked:
-        given = (overrides or {}).get(path)
-        source = chapter.folder("chapters") / path
-        found[chapter.shown(path)] = _digest(source) if given is None else hashlib.sha256(given).hexdigest()
+        data = (overrides or {}).get(path)
+        if data is None:
+            found[chapter.shown(path)] = _digest(chapter.folder("chapters") / path)
+        else:
+            found[given or chapter.shown(path)] = hashlib.sha256(data).hexdigest()
     return found
 
 
@@ -249,7 +256,11 @@ def _require_names(source: str, wanted: tuple[str, ...], shown: str) -> None:
         prefix = name.rpartition(".")[0]
         nearby = [other for other in defined if other.rpartition(".")[0] == prefix]
         near = difflib.get_close_matches(name, nearby, 1, 0.5)
-        line = f"Did you mean to call your {near[0]} {name}?" if near else f"It defines {', '.join(nearby[:8]) or 'nothing'}."
+        line = (
+            f"Did you mean to call your {near[0]} {name}?"
+            if near
+            else f"It defines {', '.join(nearby[:8]) or 'nothing'}."
+        )
         raise SourceProblem(shown, f"expected {name} in {shown}; it is not there", (line,), "missing-name")
 
 

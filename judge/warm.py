@@ -31,7 +31,7 @@ def scrubbed_environment(home: Path, threads: int) -> dict[str, str]:
         "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUTF8": "1",
         "OMP_NUM_THREADS": count, "MKL_NUM_THREADS": count, "OPENBLAS_NUM_THREADS": count,
         "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HOME": str(home / "hf"), "TOKENIZERS_PARALLELISM": "false",
-        "TRANSFORMERS_VERBOSITY": "error",
+        "TRANSFORMERS_VERBOSITY": "error", "LOG_LEVEL": "WARNING",
     }  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def test_is_tensor_accepts():
 @pytest.mark.parametrize("got", [*NOT_TENSORS, [1.0, 2.0], 3, 2.5, True, float("nan")])
 def test_is_tensor_refuses_what_is_no_tensor(got):
     error = refused(expect.is_tensor, got, "the rows")
-    assert error.kind == "type" and error.headline.startswith("the rows is ")
+    assert error.kind == "type" and error.headline.startswith("the rows: ")
     assert bool(error.lines) == (got is None)
 
 
@@ -197,7 +197,7 @@ def test_close_lists_a_few_places_only():
 
 def test_close_of_a_single_number():
     error = refused(expect.close, 2.0, 3.0, name="the scale")
-    assert error.headline == "the scale is wrong" and "want 3, got 2" in error.lines[-1]
+    assert error.headline == "the scale: wrong" and "want 3, got 2" in error.lines[-1]
 
 
 # ---- suspects ----------------------------------------------------------------------------------------------------

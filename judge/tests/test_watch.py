@@ -1,5 +1,6 @@
 """Watch mode: what counts as a save, driven without a terminal, and the whole of it in tmux as a learner uses it."""
 
+import argparse
 import json
 import os
 import pty
@@ -26,7 +27,7 @@ from judge.tests.test_run import SAMPLE, make_checkout
 from judge.verdict import Status
 from judge.zoo import specimens
 
-PATIENCE = int(os.environ.get("P", "120"))  # seconds to wait for a text: no test is about speed
+PATIENCE = 120  # seconds to wait for a text: no test is about speed
 SOLUTION = (ROOT / "solutions/06_engine/minisgl/engine/sample.py").read_text()
 LOOP = SOLUTION.replace("        if args.temperatures is None:\n", "        while True: pass\n        if args.temperatures is None:\n", 1)
 tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
@@ -237,11 +238,57 @@ def test_a_cancelled_verdict_leaves_the_judge_whole(registry):
         judge.close()
 
 
+@pytest.mark.parametrize("how", ["at the end", "gone for a moment", "cancelled"])
+def test_a_verdict_on_an_older_text_is_not_shown(registry, tmp_path, monkeypatch, how):
+    """Whatever happens to the file while it is judged: the verdict that is shown is about the last text."""
+    file = tmp_path / "sample.py"
+    file.write_text("x = 1\n")
+    judged, shown = [], []
+
+    class Saves:
+        polling = None
+        pipe, end = os.pipe()
+
+    class Slow:
+        def judge(self, exercise, base):
+            judged.append(file.read_text())
+            os.write(Saves.end, b".")
+            if len(judged) > 1:
+                assert not session.cancelled()  # a look without a change ends nothing
+            elif how == "at the end":
+                file.write_text("x = 2\n")
+            elif how == "gone for a moment":
+                file.unlink()
+                assert session.cancelled()
+                file.write_text("x = 1\n")
+                raise Cancelled
+            else:
+                rename_save(file, "x = 2\n")
+                assert session.cancelled()
+                raise Cancelled
+            return judged[-1]
+
+        def blame(self, exercise, verdict, base):
+            pass
+
+    def show(session, verdict):
+        shown.append(verdict)
+        session.keys.append("q")
+
+    monkeypatch.setattr(watching, "watched_files", lambda *_: [file])
+    monkeypatch.setattr(watching.Session, "_show", show)
+    options = argparse.Namespace(base="reference", verbose=False)
+    session = watching.Session(registry, registry.exercises[190], options, Saves, None, {})
+    session.judge = Slow()
+    assert session.loop() == 0
+    assert shown == [file.read_text()] and len(judged) == 2
+
+
 @pytest.mark.parametrize("arguments", [["--solution"], ["--format", "json"], ["--hint"], ["--file", "x.py"]])
 def test_watching_goes_with_the_learners_own_files(arguments):
     command = [sys.executable, str(ROOT / "judge" / "run.py"), "190", "--watch", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 2 and f"leave out {arguments[0]}" in done.stderr
+    assert done.returncode == 2 and arguments[0] in done.stderr and "--watch" in done.stderr
 
 
 @pytest.mark.parametrize(("goals", "target"), [(["watch", "190"], "190"), (["watch"], "next"), (["watch", "6"], "6"), (["watch", "N=190"], "190")])
