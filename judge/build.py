@@ -180,8 +180,9 @@ def main(argv: list[str] | None = None) -> int:
         check_files(registry)
         check_drift(registry)
         chapters = [c for c in registry.open_chapters if notebooks.text_path(c).is_file() or not options.partial]
+        generated = snapshots(registry)  # first: it says what is wrong in steps.toml
         texts = {notebooks.text_path(c): notebooks.filled_text(registry, c) for c in chapters}
-        files = snapshots(registry) | {runner.MANIFEST: manifest(registry, options.partial)} | texts
+        files = generated | {runner.MANIFEST: manifest(registry, options.partial)} | texts
         strays = stray(registry, files)
         changed = write(files, options.check)
         if not options.check:

@@ -50,7 +50,44 @@ def filled_text(registry: Registry, chapter: Chapter) -> str:
     if not path.is_file():
         raise TextError(f"chapters/{chapter.slug}/README.md is missing; write the chapter's text")
     files = trees.reference(registry, chapter.number)
-    return LISTING.sub(lambda match: _listing(match, files, chapter), path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    check_folded(registry, chapter, text)
+    return LISTING.sub(lambda match: _listing(match, files, chapter), text)
+
+
+def solves(registry: Registry, target: str) -> list[int]:
+    """The exercises whose solution a listing shows: they ask for its symbol, for a part of it, or for what it is a part of."""
+    path, _, name = target.partition(":")
+    return [
+        number
+        for number, exercise in registry.exercises.items()
+        for symbol in exercise.targets.get(path, ())
+        if not name or f"{symbol}.".startswith(f"{name}.") or f"{name}.".startswith(f"{symbol}.")
+    ]
+
+
+def check_folded(registry: Registry, chapter: Chapter, text: str) -> None:
+    """A listing that solves an exercise stands in a <details> block whose summary names the exercise: it must not be met by accident."""
+    for match in LISTING.finditer(text):
+        numbers = sorted(set(solves(registry, match["target"])))
+        if not numbers:
+            continue
+        before, after = text[: match.start()], text[match.end() :]
+        where = f"chapters/{chapter.slug}/README.md:{before.count(chr(10)) + 1}: listing={match['target']}"
+        solved = f"solves exercise{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
+        name = match["target"].partition(":")[2] or match["target"]
+        opened = before.rfind("<details")
+        if opened <= before.rfind("</details>"):
+            raise TextError(
+                f"{where} {solved} and is not folded. Put these lines above it and </details> below it, with an empty line on either side of both:\n"
+                f"<details><summary>The code of <code>{name}</code> ({solved})</summary>"
+            )
+        summary = re.search(r"<summary>(.*?)</summary>", before[opened:], re.S)
+        missing = [n for n in numbers if summary is None or not re.search(rf"\bsolves exercises? [\d, and]*\b{n}\b", summary[1])]
+        if missing:
+            raise TextError(f"{where}: the <summary> above it must say '(solves exercise {missing[0]})', so that nobody opens it by accident")
+        if not before.endswith("\n\n") or not re.match(r"\n\n", after):
+            raise TextError(f"{where}: a listing in <details> needs an empty line above and below it, or it is not shown as code")
 
 
 def _listing(match: re.Match, files: dict[str, str], chapter: Chapter) -> str:

@@ -69,13 +69,18 @@ class Keyboard:
         return "" if data.startswith(b"\x1b") else data.decode("ascii", "ignore").lower()
 
 
+def ignore_ends() -> None:
+    """Called before cleaning up: a closed terminal is an end of input and a hang-up at once."""
+    for each in ENDS:
+        signal.signal(each, signal.SIG_IGN)
+
+
 @contextlib.contextmanager
 def orderly_end() -> Iterator[None]:
     """The first Ctrl-C, TERM or hang-up raises Stop; what comes after it no longer disturbs the cleaning up."""
 
     def stop(number: int, frame: object) -> None:
-        for each in ENDS:
-            signal.signal(each, signal.SIG_IGN)
+        ignore_ends()
         raise Stop(number)
 
     before = {each: signal.signal(each, stop) for each in ENDS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN}  # nohup

@@ -22,7 +22,7 @@ from judge.runner import Judge
 from judge.sandbox import Cancelled
 from judge.saves import POLL_MS, Saves, fingerprint, settle, watched_files
 from judge.steps import ROOT, Exercise, Registry
-from judge.terminal import Keyboard, Stop, at_a_terminal, orderly_end
+from judge.terminal import Keyboard, Stop, at_a_terminal, ignore_ends, orderly_end
 from judge.verdict import Status, Verdict
 from judge.warm import Child
 
@@ -210,6 +210,7 @@ def watch(registry: Registry, exercises: list[Exercise], options: argparse.Names
             session.judge = stack.enter_context(contextlib.closing(Judge(registry, child, options.seed, session.cancelled)))
             if keyboard:
                 stack.enter_context(keyboard)
+            stack.callback(ignore_ends)
             return session.loop()
     except Stop as stop:
         if stop.number == signal.SIGINT:

@@ -57,11 +57,11 @@ class Specimen:
             return (
                 None if verdict.status is Status.PASS else f"a right solution got '{verdict.status}': {_told(verdict)}"
             )
+        if self.kind == "rewritten":  # must be rejected; how often the right sentence is said is counted over all of them
+            return "a wrong solution passes" if verdict.status is Status.PASS else None
         status = self.header.get("status", "fail")
         if verdict.status != status:
             return f"got '{verdict.status}', want '{status}': {_told(verdict)}"
-        if self.kind == "rewritten":  # rejected; how often the right sentence is said is counted over all of them
-            return None
         diagnosis = verdict.diagnosis
         if "kind" in self.header:
             if diagnosis is None or diagnosis.kind != self.header["kind"]:

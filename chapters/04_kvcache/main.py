@@ -1,6 +1,6 @@
 """What a KV cache costs, and how a page table lets a request live in scattered pages.
 
-    PYTHONPATH=chapters/04_kvcache python chapters/04_kvcache/main.py [MODEL]
+    .venv/bin/python chapters/04_kvcache/main.py [MODEL]
 """
 
 from __future__ import annotations

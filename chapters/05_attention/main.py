@@ -1,6 +1,6 @@
 """One batch, three kinds of request, and a paged pool: what the attention backend is told, and that it is right.
 
-    PYTHONPATH=chapters/05_attention python chapters/05_attention/main.py [MODEL]
+    .venv/bin/python chapters/05_attention/main.py [MODEL]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Drive the engine by hand: two prompts, one batch, page-table rows written by us, and no scheduler in sight.
 
-    PYTHONPATH=chapters/06_engine python chapters/06_engine/main.py [MODEL]
+    .venv/bin/python chapters/06_engine/main.py [MODEL]
 """
 
 from __future__ import annotations

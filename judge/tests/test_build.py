@@ -118,6 +118,26 @@ def test_listings_are_kept_equal_to_the_source(checkout):
     assert code == 1 and "defines no Nothing." in told and "01_core/README.md" in told
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("<details><summary>The code of <code>rms_norm</code> (solves exercise 130)</summary>\n", "", "solves exercise 130 and is not folded"),
+        ("<code>rms_norm</code> (solves exercise 130)", "<code>rms_norm</code>", "must say '(solves exercise 130)'"),
+        ("<code>rms_norm</code> (solves exercise 130)", "<code>rms_norm</code> (solves exercise 131)", "must say '(solves exercise 130)'"),
+        ("(solves exercise 130)</summary>\n\n", "(solves exercise 130)</summary>\n", "needs an empty line"),
+        ("listing=tiny_engine.py:TinyEngine.mlp", "listing=tiny_engine.py:TinyEngine", "solves exercise 139 and is not folded"),
+        ("listing=tiny_engine.py:TinyEngine.mlp", "listing=tiny_engine.py", "solves exercises 130 and 131 and 132 and 133 and 139 and is not folded"),
+    ],
+)
+def test_a_listing_that_solves_an_exercise_is_folded(checkout, old, new, words):
+    text = checkout / "chapters/00_tiny_engine/README.md"
+    edit(text, old, new)
+    target = "tiny_engine.py:rms_norm" if "rms_norm" in old or "130" in old else new.removeprefix("listing=")
+    line = next(i for i, row in enumerate(text.read_text().splitlines(), 1) if row == f"```py listing={target}")
+    code, told = run_build(checkout)
+    assert code == 1 and words in told and f"chapters/00_tiny_engine/README.md:{line}: listing={target}" in told, told
+
+
 def test_a_cell_that_fails_names_the_chapter(registry):
     with pytest.raises(notebooks.TextError, match=r"01_core/README.md: a cell fails(.|\n)*ZeroDivisionError"):
         notebooks.execute(registry, registry.by_number[1], "# Title\n\n```python\n1 / 0\n```\n")

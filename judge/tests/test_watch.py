@@ -30,6 +30,7 @@ from judge.zoo import specimens
 PATIENCE = 120  # seconds to wait for a text: no test is about speed
 SOLUTION = (ROOT / "solutions/06_engine/minisgl/engine/sample.py").read_text()
 LOOP = SOLUTION.replace("        if args.temperatures is None:\n", "        while True: pass\n        if args.temperatures is None:\n", 1)
+assert LOOP != SOLUTION
 tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 
@@ -492,6 +493,17 @@ def test_control_c_and_term_while_it_waits(terminal):
     next(p for p in screen.children() if "--watch" in p.cmdline()).send_signal(signal.SIGTERM)
     until(lambda: not screen.children(), "its end")
     screen.assert_left_alone(143)
+
+
+@tmux
+def test_a_closed_terminal(terminal):
+    screen = terminal()
+    screen.start()
+    screen.wait("q quit")
+    running = screen.children()
+    assert running and list(screen.scratch.glob("judge-*"))
+    screen.tmux("kill-server")
+    until(lambda: not any(p.is_running() for p in running) and not list(screen.scratch.glob("judge-*")), "the end of all")
 
 
 @tmux

@@ -40,6 +40,10 @@ def some_steps(model, prompts, steps, ways):
         except RuntimeError:
             return True
 
+    def held(batch):
+        tensors = {name: getattr(batch, name).tolist() for name in ("input_ids", "positions", "out_loc")}
+        return tensors | {"phase": batch.phase, "reqs": list(batch.reqs), "padded_reqs": list(batch.padded_reqs)}
+
     def drive(way):
         engine = Engine(EngineConfig(model, dtype=torch.float32, device="cpu", max_running_req=4, num_page_override=128,
                                      max_seq_len_override=64))  # fmt: skip
@@ -56,6 +60,8 @@ def some_steps(model, prompts, steps, ways):
             return forward()
 
         class Runner:
+            sizes, max_size = [4], 4
+
             def pad_batch(self, batch):
                 batch.padded_reqs = batch.reqs + [dummy] * (4 - batch.size if batch.is_decode else 0)
 
@@ -73,16 +79,22 @@ def some_steps(model, prompts, steps, ways):
         engine.model.forward = watched_forward
         if way == "graphs":
             engine.graph_runner = Runner()
+        else:
+
+            def refuse(batch):
+                raise RuntimeError("nothing is captured: can_use_cuda_graph says False")
+
+            engine.graph_runner.replay = refuse
         dummy_before, rows = [dummy.cached_len, dummy.device_len], []
         for step in range(steps):
             batch = Batch(reqs, "prefill" if step == 0 else "decode")
             args = engine.prepare_batch(batch)
-            before, positions = [[r.cached_len, r.device_len] for r in reqs], batch.positions.clone()
+            before, given = [[r.cached_len, r.device_len] for r in reqs], held(batch)
             replays, runs = len(seen["replayed"]), len(seen["run"])
             try:
                 out = engine.forward_batch(batch, args)
             except RuntimeError as error:
-                if isinstance(error, NotImplementedError) or not ("active already" in str(error) or "uid=-1" in str(error)):
+                if isinstance(error, NotImplementedError) or not any(w in str(error) for w in ("active already", "uid=-1", "nothing is captured")):
                     raise
                 rows.append({"type": "RuntimeError", "refused": str(error)})
                 break
@@ -100,7 +112,7 @@ def some_steps(model, prompts, steps, ways):
             row["right batch"] = all(other is batch for other in seen["replayed"][replays:])
             row["dummy"] = [dummy.cached_len, dummy.device_len] == dummy_before
             row["host tokens"] = [len(r.input_ids) for r in reqs]
-            row["positions kept"] = bool(torch.equal(positions, batch.positions))
+            row["changed"] = [name for name, value in held(batch).items() if value != given[name]]
             rows.append(row)
             if row["after"] != [[device, device + 1] for _, device in before] or not row["dummy"]:
                 break
@@ -132,9 +144,10 @@ def given_logits(model, logits, params, padding, poisons=("",)):
     config_module.cached_load_hf_config = lambda path: types.SimpleNamespace(**json.loads((Path(path) / "config.json").read_text()))
     engine = Engine(EngineConfig(model, dtype=torch.float32, device="cpu", max_running_req=4, num_page_override=16,
                                  max_seq_len_override=32))  # fmt: skip
-    answers, sampler = [], engine.sampler
+    answers, sampler, prepare = [], engine.sampler, engine.prepare_batch
+    engine.page_table[:] = torch.arange(32, dtype=torch.int32) % 16  # no other rows are needed: the logits are given
     for poison, way in [(poison, way) for poison in poisons for way in ("forward", "replay")]:
-        seen = []
+        seen, sampled = [], []
         reqs = [Req(torch.arange(4 + i, dtype=torch.int32), i, 3 + i, 2, 70 + i, SamplingParams(**p)) for i, p in enumerate(params)]
         batch = Batch(reqs, "decode")
         batch.padded_reqs = reqs + [engine.dummy_req] * padding
@@ -150,30 +163,44 @@ def given_logits(model, logits, params, padding, poisons=("",)):
                 raise ZeroDivisionError("from the model")
             return logits.clone()
 
-        class Runner:
+        class Runner:  # all that a GraphRunner has; replay gives the rows of batch.reqs alone, as its docstring says
+            sizes, max_size = [len(batch.padded_reqs)], len(batch.padded_reqs)
+
+            def pad_batch(self, given, seen=seen, padded=batch.padded_reqs):
+                seen.append("pad_batch")
+                given.padded_reqs = padded
+
             def can_use_cuda_graph(self, given, way=way):
                 return way == "replay"
 
-            def replay(self, given, seen=seen, batch=batch, poison=poison):
+            def replay(self, given, seen=seen, batch=batch, poison=poison, way=way):
                 seen.append("replay" if given is batch else "replay of another batch")
                 with engine.ctx.forward_batch(given):
                     if poison == "model":
                         raise ZeroDivisionError("from the graph")
-                return logits.clone()
+                return logits[: given.size].clone()
+
+            def destroy_cuda_graphs(self):
+                pass
 
         class Sampler:
             def __getattr__(self, name):
                 return getattr(sampler, name)
 
-            def sample(self, rows, given, seen=seen, args=args, poison=poison):
-                seen.append(f"sample {list(rows.shape)}{'' if given is args else ' with other arguments'}")
+            def sample(self, rows, given, seen=seen, args=args, poison=poison, sampled=sampled):
+                seen.append("sample")
+                sampled.append({"shape": list(rows.shape), "its arguments": given is args})
                 if poison == "sampler":
                     raise ZeroDivisionError("from the sampler")
                 return sampler.sample(rows, given)
 
+        def prepare_again(given, seen=seen):
+            seen.append("prepare_batch")
+            return prepare(given)
+
         real, engine.graph_runner, engine.sampler = engine.graph_runner, Runner(), Sampler()
         kept = engine.model.forward
-        engine.model.forward = fake_forward
+        engine.model.forward, engine.prepare_batch = fake_forward, prepare_again
         row = {"before": [[r.cached_len, r.device_len] for r in reqs]}
         try:
             out = engine.forward_batch(batch, args)
@@ -190,14 +217,14 @@ def given_logits(model, logits, params, padding, poisons=("",)):
         except Exception as error:
             row["raised"] = f"{type(error).__name__}: {error}"
         row |= {"after": [[r.cached_len, r.device_len] for r in reqs], "seen": seen, "direct": direct, "way": way}
-        row["poison"] = poison
+        row |= {"poison": poison, "sampled": sampled}
         try:
             with engine.ctx.forward_batch(batch):
                 row["stuck"] = False
         except RuntimeError:
             row["stuck"] = True
             engine.ctx = Context(1)
-        engine.graph_runner, engine.sampler, engine.model.forward = real, sampler, kept
+        engine.graph_runner, engine.sampler, engine.model.forward, engine.prepare_batch = real, sampler, kept, prepare
         answers.append(row)
     return answers
 
@@ -233,62 +260,152 @@ def two_outputs(model):
             "events": len({id(o.copy_done_event) for o in outputs})}  # fmt: skip
 
 
-def what_waits(model):
-    """A step whose sampled tokens note every operation that would make the host wait for a GPU."""
+def on_a_fake_gpu(model):
+    """A step whose logits and tokens behave as if they lay on a GPU. The last row is not finite.
+
+    A copy to the host holds 12345 until somebody waits for an event that was recorded after it. Notes what would make
+    the host wait, and reads of a copy that has not arrived.
+    """
     import json
     import types
     from pathlib import Path
 
     import torch
 
+    from minisgl.utils import device as device_module
+
+    waits, early, copies, recorded, side_streams = [], [], [], [], []
+    device_module.synchronize = lambda device: waits.append("synchronize()")  # before the engine imports it
+
     import minisgl.engine.config as config_module
     from minisgl.core import Batch, Req, SamplingParams
     from minisgl.engine import EngineConfig
     from minisgl.engine.engine import Engine, ForwardOutput
-    from minisgl.utils import device as device_module
 
     config_module.cached_load_hf_config = lambda path: types.SimpleNamespace(**json.loads((Path(path) / "config.json").read_text()))
     engine = Engine(EngineConfig(model, dtype=torch.float32, device="cpu", max_running_req=4, num_page_override=64,
                                  max_seq_len_override=32))  # fmt: skip
-    waits, order = [], []
-    asking = {"item", "tolist", "__int__", "__float__", "__bool__", "__index__", "numpy", "nonzero", "equal", "unique", "__contains__", "allclose"}
+    asking = {"item", "tolist", "__int__", "__float__", "__bool__", "__index__", "__array__", "numpy", "nonzero", "argwhere", "equal", "unique",
+              "__contains__", "allclose", "masked_select", "__repr__", "__format__"}  # fmt: skip
+    looking = {"__get__", "__set__", "size", "dim", "ndimension", "numel", "nelement", "__len__", "stride", "is_pinned", "data_ptr", "element_size",
+               "is_contiguous", "contiguous", "detach", "view", "reshape", "narrow", "as_subclass", "__hash__", "record_stream", "flatten",
+               "squeeze", "unsqueeze", "expand", "is_floating_point", "storage_offset", "requires_grad_"}  # fmt: skip
+    plain = torch._C.DisableTorchFunctionSubclass
 
-    class Watched(torch.Tensor):
+    gpu = torch.device("cpu", 0)
+
+    class OnTheFakeGPU(torch.overrides.TorchFunctionMode):
+        """What is made on the engine's device lies on the fake GPU as well."""
+
+        def __torch_function__(self, function, kinds, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            there = isinstance((kwargs or {}).get("device"), torch.device) and kwargs["device"] == gpu
+            return result.as_subclass(Fake) if there and type(result) is torch.Tensor else result
+
+    class Fake(torch.Tensor):
+        on_host = False
+
         @classmethod
         def __torch_function__(cls, function, kinds, args=(), kwargs=None):
             kwargs = kwargs or {}
             name = getattr(function, "__name__", str(function))
-            if name in asking:
-                waits.append(name)
-            if name == "cpu":
+            flat = [x for value in (*args, *kwargs.values()) for x in (value if isinstance(value, (list, tuple)) else (value,))]
+            fakes = [x for x in flat if isinstance(x, Fake)]
+            unblocked = bool(kwargs.get("non_blocking")) or any(x is True for x in args[1:4])
+            names_host = any(isinstance(x, (str, torch.device)) and str(x) == "cpu" for x in flat)  # the fake GPU is "cpu:0"
+            if function == torch.Tensor.device.__get__:
+                return torch.device("cpu") if args[0].on_host else gpu
+            on_host = bool(fakes) and all(x.on_host for x in fakes)
+            if name == "cpu" and not on_host:
                 waits.append("cpu() is a copy that waits")
-                order.append("copy")
-            if name == "to" and "cpu" in [str(x) for x in (*args[1:], *kwargs.values())]:
-                order.append("copy")
-                if not (kwargs.get("non_blocking") or True in args[1:3]):
+                return cls.copy(args[0], None, False)
+            if name == "to" and names_host and not on_host:
+                dtypes = [x for x in flat if isinstance(x, torch.dtype)]
+                if not unblocked:
                     waits.append('to("cpu") without non_blocking')
-            if name == "copy_":
-                order.append("copy")
-                if not (kwargs.get("non_blocking") or True in args[2:]):
-                    waits.append("copy_ without non_blocking")
-            return super().__torch_function__(function, kinds, args, kwargs)
+                with plain():
+                    return cls.copy(args[0].to(dtypes[0]) if dtypes else args[0], None, unblocked)
+            into = args[0] if args else None
+            if name in ("copy_", "__setitem__") and isinstance(into, torch.Tensor) and (type(into) is torch.Tensor or into.on_host):
+                source = args[-1] if name == "__setitem__" else args[1]
+                if isinstance(source, Fake) and not source.on_host:
+                    if name == "__setitem__" or not unblocked:
+                        waits.append("copy_ without non_blocking" if name == "copy_" else "an assignment into a host tensor")
+                        unblocked = False
+                    if name == "copy_":
+                        return cls.copy(source, into, unblocked)
+            if on_host and name not in looking and not (name == "__getitem__" and isinstance(args[1], (int, slice))):
+                early.append(name)
+            elif not on_host and (name in asking or (name == "where" and len(args) + len(kwargs) == 1)):
+                waits.append(name)
+            elif name == "__getitem__" and not on_host and isinstance(args[1], torch.Tensor) and args[1].dtype == torch.bool:
+                waits.append("indexing by a mask")
+            result = super().__torch_function__(function, kinds, args, kwargs)
+            for x in result if isinstance(result, (list, tuple)) else (result,):
+                if isinstance(x, Fake) and not x.on_host:
+                    x.on_host = on_host or names_host
+            return result
 
-    device_module.NullEvent.synchronize = lambda self: waits.append("event.synchronize()")
-    device_module.NullStream.synchronize = lambda self: waits.append("stream.synchronize()")
-    device_module.NullEvent.record = lambda self, stream=None: order.append("record")
-    sample = engine.sampler.sample
-    engine.sampler.sample = lambda logits, args: sample(logits, args).as_subclass(Watched)
+        @classmethod
+        def copy(cls, source, into, unblocked):
+            with plain():
+                value = source.as_subclass(torch.Tensor).clone()
+                target = torch.empty_like(value) if into is None else into.as_subclass(torch.Tensor)
+                target.copy_(value.new_full(value.shape, 12345) if unblocked and not value.is_floating_point() else value)
+                copies.append((target, value))
+                if into is None:
+                    into = target.as_subclass(cls)
+                else:
+                    into.__class__ = cls
+                into.on_host = True
+            return into
+
+    def record(event, stream=None):
+        # What was issued to this stream, or to one that this one waits for, comes before the event.
+        right = stream is None or stream is engine.stream or any(stream is other for other in side_streams)
+        recorded.append(event)
+        event.behind = len(copies) if right else 0
+        event.right_stream = right
+
+    device_module.NullEvent.record = record
+    device_module.NullEvent.synchronize = lambda event: waits.append("event.synchronize()")
+    device_module.NullEvent.query = lambda event: waits.append("event.query()") or True
+    device_module.NullStream.synchronize = lambda stream: waits.append("stream.synchronize()")
+    device_module.NullStream.wait_stream = lambda stream, other: side_streams.append(stream) if other is engine.stream else None
+    torch.cuda.synchronize = lambda device=None: waits.append("synchronize()")
+    sample, forward, wanted = engine.sampler.sample, engine.model.forward, []
+
+    def fake_forward():
+        logits = forward().clone()
+        logits[-1, 3] = float("nan")
+        return logits.as_subclass(Fake)
+
+    def fake_sample(logits, args):
+        tokens = sample(logits.as_subclass(torch.Tensor), args)
+        wanted.append(tokens.tolist())
+        return tokens.clone().as_subclass(Fake)
+
+    engine.model.forward, engine.sampler.sample = fake_forward, fake_sample
     reqs = []
-    for i, ids in enumerate([[1, 2, 3], [4, 5]]):
+    for i, ids in enumerate([[1, 2, 3], [4, 5], [300, 6, 7, 8]]):
         engine.page_table[i, :8] = torch.arange(i * 8, i * 8 + 8, dtype=torch.int32)
         reqs.append(Req(torch.tensor(ids, dtype=torch.int32), i, 0, 2, i, SamplingParams()))
     batch = Batch(reqs, "prefill")
     args = engine.prepare_batch(batch)
-    out = engine.forward_batch(batch, args)
+    engine.device = gpu
+    with OnTheFakeGPU():
+        out = engine.forward_batch(batch, args)
     if not isinstance(out, tuple) or len(out) != 3:
         return {"type": type(out).__name__}
     out = ForwardOutput(*out)
-    return {"gpu": True, "waits": waits, "order": order, "tokens": out.next_tokens_cpu.as_subclass(torch.Tensor)}
+    event = out.copy_done_event
+    with plain(), torch.inference_mode():
+        for target, value in copies[: getattr(event, "behind", 0)]:
+            target.copy_(value)
+        places = ["device" if isinstance(x, Fake) and not x.on_host else "host" for x in (out.next_tokens_gpu, out.next_tokens_cpu)]
+        tokens = [x.as_subclass(torch.Tensor).tolist() if isinstance(x, torch.Tensor) else None for x in (out.next_tokens_gpu, out.next_tokens_cpu)]
+    return {"gpu": True, "waits": waits, "early": early, "places": places, "tokens": tokens, "want": wanted[0] if wanted else None,
+            "recorded": any(event is other for other in recorded), "right stream": getattr(event, "right_stream", None)}  # fmt: skip
 
 
 # ---- tests -------------------------------------------------------------------------------------------------------
@@ -299,6 +416,7 @@ def outputs(rows):
     for step, row in enumerate(rows):
         text = row.get("refused", "")
         expect.that("active already" not in text, "a replay inside of ctx.forward_batch", [text], "replayed-inside-the-context")
+        expect.that("nothing is captured" not in text, "a batch is replayed although can_use_cuda_graph says False", [], "replayed-unasked")
         expect.that("uid=-1" not in text, "the dummy request is told of a new token", [text], "dummies-counted")
         returned(row)
         expect.that(row.get("dummy", True), "the dummy request has changed", mistake="dummies-counted")
@@ -310,6 +428,50 @@ def returned(row):
     kind = row.get("type", "ForwardOutput")
     lines = ["Is a `return` missing?"] if kind == "NoneType" else []
     expect.that("gpu" in row, f"forward_batch returns a {kind}; a ForwardOutput is wanted", lines, kind="type")
+
+
+def only_read(got):
+    changed = sorted({name for row in got["rows"] for name in row["changed"]})
+    expect.that(not changed, f"forward_batch changes {', '.join('batch.' + name for name in changed)}", mistake="batch-changed")
+
+
+def called(row):
+    """Who was called in a step with logits of our own: the model or the graph once, then the sampler once."""
+    way, seen, count = row["way"], row["seen"], len(row["before"])
+    expect.that(not {"prepare_batch", "pad_batch"} & set(seen), "the batch is prepared a second time", [f"calls: {', '.join(seen)}"], "prepared-again")
+    if way == "replay":
+        expect.that("active already" not in row["raised"], "a replay inside of ctx.forward_batch", [row["raised"]], "replayed-inside-the-context")
+    rows = [entry["shape"][0] if entry["shape"] else 0 for entry in row["sampled"]]
+    line = [f"the sampler got {n} rows of logits; wanted are {count}, one for each of batch.reqs" for n in rows if n != count]
+    expect.that(not any(n > count for n in rows), "the sampler was given the rows of padding as well", line, "padded-rows-sampled")
+    expect.that(not line, "the sampler was not given one row for each request", line)
+    if row["poison"] == "":
+        expect.that(row["raised"] == "nothing", "forward_batch raises", [row["raised"]])
+    passes = [entry for entry in seen if entry != "sample"]
+    expect.equal(passes, [way], "what computes the logits",
+                 suspects={"never-replayed": way == "replay" and passes == ["forward"], "replayed-unasked": way == "forward" and passes == ["replay"],
+                           "replayed-and-run": way == "replay" and passes == ["replay", "forward"]})  # fmt: skip
+    if row["poison"] != "model":
+        expect.that(bool(rows), "the sampler is never called", mistake="sampler-not-asked")
+        expect.that(len(rows) == 1, f"the sampler is called {len(rows)} times in one step", mistake="sampled-twice")
+        expect.that(row["sampled"][0]["its arguments"], "the sampler gets other arguments than forward_batch was given", mistake="other-arguments")
+
+
+def device_story(got):
+    """What the fake GPU shows: waiting, early reads, the places of both outputs, the event."""
+    returned(got)
+    expect.that(got["want"] is not None, "the sampler is never called", mistake="sampler-not-asked")
+    expect.that(not got["waits"], "the host waits for the device", sorted(set(got["waits"])), "host-waits")
+    expect.that(got["places"] != ["host", "device"], "next_tokens_gpu lies on the host, next_tokens_cpu on the device", [], "outputs-swapped")
+    expect.that(got["places"][1] == "host", "next_tokens_cpu is not the copy on the host", mistake="no-copy-to-the-host")
+    garbage = 12345 in (got["tokens"][0] or [])
+    lines = [f"with {', '.join(sorted(set(got['early'])))}"] if got["early"] else []
+    expect.that(not garbage and got["places"][0] == "device", "next_tokens_gpu comes from the host's copy, which has not arrived", lines,
+                "device-tokens-from-the-host-copy")  # fmt: skip
+    expect.that(not got["early"], "the host's copy is read before it has arrived", lines, "host-copy-read-too-early")
+    expect.that(got["recorded"], "copy_done_event was never recorded", [], "event-not-recorded")
+    expect.that(got["right stream"], "copy_done_event is recorded on a stream that the copy is not on", mistake="event-on-another-stream")
+    expect.that(12345 not in (got["tokens"][1] or []), "copy_done_event is recorded before the copy is started", [], "event-before-the-copy")
 
 
 def check_tokens(row, want, name, suspects=None):
@@ -346,7 +508,7 @@ def test_greedy_steps(tree, oracle):
     for step, row in enumerate(got["rows"]):
         tokens = [int(answer[step]) for answer in want]
         check_tokens(row, tokens, f"of step {step}", {"order-reversed": tokens[::-1]})
-    expect.that(all(row["positions kept"] for row in got["rows"]), "forward_batch changes batch.positions")
+    only_read(got)
     expect.that(all(row["is output"] for row in got["rows"]), "forward_batch returns a plain tuple; a ForwardOutput is wanted", kind="type")
 
 
@@ -361,6 +523,7 @@ def test_lengths_and_the_context(tree):
                          suspects={"host-told-at-once": [n + 1 for n in known]})  # fmt: skip
             expect.that(row["free"], "a batch is still active in ctx after forward_batch")
             expect.that(row["recorded"], "copy_done_event was never recorded", [], "event-not-recorded")
+        only_read(got)
 
 
 def test_replay_or_run(tree):
@@ -386,17 +549,11 @@ def test_padded_rows(tree, seed):
     params = [{"temperature": 1.0, "seed": 5}, {}, {"temperature": 0.7, "top_k": 40, "seed": 6}]
     got = tree.run(given_logits, model=tree.model("tiny-llama"), logits=logits, params=params, padding=2)
     for row in got:
-        short = [entry for entry in row["seen"] if entry.startswith("sample")]
-        full = bool(short) and short[0].startswith("sample [5")
-        expect.that(row["raised"] == "nothing" or full, "forward_batch raises", [row["raised"]])
-        expect.that(not full, "the sampler was given the rows of padding as well", short, "padded-rows-sampled")
-        if row["way"] == "replay":
-            nested = "active already" in row["raised"]
-            expect.that(not nested, "a replay inside of ctx.forward_batch", [row["raised"]], "replayed-inside-the-context")
+        called(row)
         returned(row)
-        expect.that(bool(short), "the sampler is never called", mistake="sampler-not-asked")
-        expect.equal(row["seen"], [row["way"], "sample [3, 512]"], "who was called", suspects={"never-replayed": ["forward", "sample [3, 512]"]})
-        check_tokens(row, row["direct"].tolist(), f"by {row['way']}, against the sampler called directly,")
+        last = logits[-3:].argmax(-1).tolist() if row["way"] == "forward" else None
+        check_tokens(row, row["direct"].tolist(), f"by {row['way']}, against the sampler called directly,",
+                     {"last-rows-sampled": lambda got, last=last: last is not None and got[1] == last[1]})  # fmt: skip
         want, known = lengths(row)
         expect.equal(row["after"], want, "[cached_len, device_len] of the requests", suspects=known)
 
@@ -408,12 +565,19 @@ def test_a_row_without_a_token(tree):
     logits[1, 77], logits[3, 5] = np.nan, np.inf
     params = [{}, {}, {"temperature": 1.0, "seed": 2}, {"temperature": 1.0, "seed": 3}]
     for row in tree.run(given_logits, model=tree.model("tiny-llama"), logits=logits, params=params, padding=0):
-        expect.that(row["raised"] == "nothing", "a bad row makes forward_batch raise", [row["raised"]])
+        called(row)
         returned(row)
         good = row["direct"].tolist()
-        hidden = {"bad-row-hidden-from-the-host": [max(0, token) for token in good]}
         expect.that(good[1] == good[3] == -1, "the sampler does not mark a bad row with -1")
-        check_tokens(row, good, "with two bad rows", hidden)
+        floor = [max(0, token) for token in good]
+        host, device = (row[key].tolist() if isinstance(row[key], np.ndarray) else None for key in ("cpu", "gpu"))
+        expect.that([host, device] != [floor, good], "next_tokens_cpu and next_tokens_gpu hold each other's tokens", [], "outputs-swapped")
+        if host == floor or device == good:
+            there = tree.run(on_a_fake_gpu, model=tree.model("tiny-llama"))
+            expect.that(there.get("places") != ["host", "device"], "next_tokens_gpu lies on the host, next_tokens_cpu on the device", [], "outputs-swapped")
+            shared = host == device == floor and "tokens" in there and there["tokens"] == [[max(0, x) for x in there["want"]], there["want"]]
+            expect.that(not shared, "next_tokens_cpu holds 0 where a row could not be sampled, on a CPU but not on a GPU", [], "host-copy-shares-memory")
+        check_tokens(row, good, "with two bad rows", {"bad-row-hidden-from-the-host": floor})
         want, known = lengths(row)
         expect.equal(row["after"], want, "[cached_len, device_len] of the requests", suspects=known)
 
@@ -424,8 +588,7 @@ def test_errors_change_nothing(tree):
     got = tree.run(given_logits, model=tree.model("tiny-llama"), logits=logits, params=[{}, {}], padding=1, poisons=["model", "sampler"])
     for row in got:
         what = f"the {row['poison']} raises ({row['way']})"
-        asked = row["poison"] == "model" or any(entry.startswith("sample") for entry in row["seen"])
-        expect.that(asked, "the sampler is never called", mistake="sampler-not-asked")
+        called(row)
         expect.that(row["raised"].startswith("from the"), f"{what}, and the error does not come through", [row["raised"]], "errors-swallowed")
         expect.equal(row["after"], row["before"], f"[cached_len, device_len] after {what}",
                      suspects={"counted-before-sampling": lengths(row)[0]})  # fmt: skip
@@ -434,16 +597,10 @@ def test_errors_change_nothing(tree):
 
 def test_the_host_does_not_wait(tree):
     """The tokens are copied without waiting, then the event is recorded; each step has an output and an event of its own"""
-    got = tree.run(what_waits, model=tree.model("tiny-llama"))
-    returned(got)
-    expect.that(not got["waits"], "the host waits for the device", sorted(set(got["waits"])), "host-waits")
-    expect.that("record" in got["order"], "copy_done_event was never recorded", [], "event-not-recorded")
-    if "copy" in got["order"]:
-        last = len(got["order"]) - 1 - got["order"][::-1].index("record")
-        expect.that("copy" in got["order"][:last], "the event is recorded before the copy is started", [f"order: {', '.join(got['order'])}"],
-                    "event-before-the-copy")  # fmt: skip
-    else:
-        expect.that(False, "the sampled tokens are never copied to the host", mistake="no-copy-to-the-host")
+    got = tree.run(on_a_fake_gpu, model=tree.model("tiny-llama"))
+    device_story(got)
+    want = got["want"]
+    expect.equal(got["tokens"], [[max(0, token) for token in want], want], "[next_tokens_gpu, next_tokens_cpu] of a step whose last row is not finite")
     two = tree.run(two_outputs, model=tree.model("tiny-llama"))
     returned(two)
     expect.equal(two["now"], two["then"], "the outputs of earlier steps, read after later ones,", suspects={"one-buffer-for-all-steps": True})

@@ -18,6 +18,7 @@ def seeds_of(user_seeds, uids, bases):
     import random
 
     import torch
+
     from minisgl.core import SamplingParams
     from minisgl.engine.sample import request_seed
 
@@ -36,6 +37,7 @@ def numbers_of(count):
     import random
 
     import torch
+
     from minisgl.engine.sample import uniform
 
     steps = torch.tensor([[uniform(seed, step) for step in range(count)] for seed in (0, 12345)], dtype=torch.float64)

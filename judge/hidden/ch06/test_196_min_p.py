@@ -26,6 +26,7 @@ def filtered(scores, min_ps):
 def drawn(logits, params, count):
     """The tokens of `count` requests for each dict of `params`, all on the same logits."""
     import torch
+
     from minisgl.core import Batch, Req, SamplingParams
     from minisgl.engine.sample import Sampler
 

@@ -4,7 +4,8 @@ class Sampler:
         if not any(p.temperature > 0 and p.top_k != 1 for _, p in rows):
             return BatchSamplingArgs()
         n, v = len(rows), self.vocab_size
-        args = BatchSamplingArgs(torch.zeros(n), torch.full((n,), v), torch.ones(n, dtype=torch.float64), torch.zeros(n), torch.zeros(n))
+        zeros, ones = torch.zeros(3, n, device=self.device), torch.ones(n, dtype=torch.float64, device=self.device)
+        args = BatchSamplingArgs(zeros[0], torch.full((n,), v, device=self.device), ones, zeros[1], zeros[2])
         for i, (req, p) in enumerate(rows):
             args.uniforms[i] = uniform(request_seed(p, req.uid, self.seed), req.device_len)
             if p.is_greedy:
@@ -27,6 +28,8 @@ class Sampler:
             first = torch.argmax(logits, dim=-1)
             first[~torch.isfinite(logits.max(dim=-1).values)] = -1
             return first.int()
+        if logits.is_cuda and self.use_flashinfer:
+            return sample_flashinfer(logits, args)
         return sample_torch(logits, args.temperatures, args.top_ks, args.top_ps, args.min_ps, args.uniforms)
 
 

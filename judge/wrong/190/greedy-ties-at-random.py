@@ -3,6 +3,8 @@
 # ///
 def sample_torch(logits, temperatures, top_ks=None, top_ps=None, min_ps=None, uniforms=None):
     best = greedy_tokens(logits)
+    if uniforms is None:
+        return best
     vocab = logits.shape[-1]
     scores = torch.where((best == NOT_FINITE)[:, None], torch.zeros(()), logits.float())
     scores = (scores - scores.amax(-1, keepdim=True)) / temperatures.clamp_min(1e-6)[:, None]

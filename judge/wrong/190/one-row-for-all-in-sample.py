@@ -4,7 +4,7 @@
 def sample_torch(logits, temperatures, top_ks=None, top_ps=None, min_ps=None, uniforms=None):
     tokens = greedy_tokens(logits)
     rows = ((temperatures > 0) & (tokens != NOT_FINITE)).nonzero().flatten()
-    if rows.numel() == 0 or (top_ks is not None and top_ks[0] == 1):
+    if uniforms is None or rows.numel() == 0 or (top_ks is not None and top_ks[0] == 1):
         return tokens
     scores = logits[rows].float() / temperatures[rows[0]].clamp_min(MIN_TEMPERATURE)
     if top_ks is not None and 0 < top_ks[0] < scores.shape[-1]:

@@ -128,13 +128,16 @@ class Engine:
     def forward_batch(self, batch: Batch, args: BatchSamplingArgs) -> ForwardOutput:
         """One step: compute the batch, sample one token per request of batch.reqs, start its copy to the host.
 
-        The batch has all its late fields (see prepare_batch); args are the sampler's, for the same requests.
-        A batch that the graph runner can replay is replayed; any other one runs the model inside ctx.forward_batch.
+        The batch has all its late fields (see prepare_batch) and is only read; args are the sampler's, for batch.reqs.
+        A batch that the graph runner can replay is replayed: logits [batch.size, vocab]. Any other one runs the model
+        inside ctx.forward_batch: logits [batch.padded_size, vocab], a row for each of padded_reqs, the requests' first.
         Then each real request's complete_one() counts the new token, though nobody knows it yet.
         If the forward pass or the sampler raises, no request has changed.
 
         The host does not wait: see ForwardOutput. A row whose logits are not finite gets -1 on the host: the caller
         must end that request. On the device it is token 0, which a step that runs already can read without harm.
+        Nor does it come from the host's copy, which has only been started. Mind that on a CPU `.to("cpu")` is no copy:
+        it gives the same tensor again, and what changes the one in place changes both.
         """
         raise NotImplementedError("TODO 192: forward_batch: one step, and the host does not wait")
 

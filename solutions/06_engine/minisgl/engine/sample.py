@@ -157,13 +157,16 @@ def sample_torch(
     """Sample one token per row of `logits` [batch, vocab] (any float type; computed in float32). Returns int32 [batch].
 
     temperatures [batch]: a row with temperature <= 0, or with top_k == 1, is greedy: its argmax, the lowest index on
-        ties, whatever its other parameters say. Other rows divide their logits by it.
+        ties, whatever its other parameters say. Other rows divide their logits by it, or by MIN_TEMPERATURE if that
+        is larger: a quotient must not overflow float32, so a tiny temperature (1e-38) gives the argmax, never NaN.
     top_ks [batch] or None: off in a row where k <= 0 or k >= vocab.
     top_ps [batch] or None: off in a row where p >= 1.   min_ps [batch] or None: off in a row where it is 0.
-    uniforms [batch]: one number in [0, 1) per row (that of a greedy row is not read).
+    uniforms [batch]: one number in [0, 1) per row (that of a greedy row is not read; None will do if all are greedy).
 
     The filters follow each other in this order: temperature, top-k, top-p, min-p. A row is computed from its own
-    numbers alone. A row whose largest logit is not finite gets NOT_FINITE (-1); the others do not notice.
+    numbers alone. A row whose largest logit is not finite gets NOT_FINITE (-1); the others do not notice. Only the
+    largest counts: a row with some logits at -inf (masked tokens) is drawn as ever, and never gets one of them.
+    A token that a filter removed is never drawn, whatever the rounding of the sums. No argument is changed.
     The kept sets can differ from HF's in two places: top_k == 1 with tied largest logits (HF keeps the ties), and
     what `filter_top_p` says.
     """
@@ -245,6 +248,7 @@ class Sampler:
         Off is: top_k <= 0 or >= vocab_size, top_p >= 1, min_p <= 0. BatchSamplingArgs has dtypes and neutral values.
         The uniform number of a request is `uniform(its request_seed, its step)`. The step is `req.device_len`, the
         number of tokens the request has: the same in every batch, in every order and for every split of the prompt.
+        (The host may not know the last of these tokens yet: while a step is in flight, `input_ids` is one shorter.)
         """
         params = [req.sampling_params for req in batch.reqs]
         greedy = [p.is_greedy for p in params]
@@ -270,7 +274,9 @@ class Sampler:
         """Draw one token per row of `logits` [batch, vocab]; returns int32 [batch] on the logits' device.
 
         `args` comes from `prepare` for the same requests in the same order. All greedy: one argmax, nothing else.
-        A row whose logits are not finite gets NOT_FINITE (-1): the request fails, its neighbours do not.
+        Otherwise `sample_flashinfer(logits, args)` if `self.use_flashinfer` is set and the logits are on CUDA, else
+        `sample_torch`. A row whose largest logit is not finite gets NOT_FINITE (-1): the request fails, its neighbours
+        do not.
         """
         if args.temperatures is None:
             return greedy_tokens(logits)

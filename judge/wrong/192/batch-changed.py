@@ -1,0 +1,19 @@
+# /// wrong
+# says = "You change the batch. Its owner still needs it as it was: read it, and leave its fields alone."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def forward_batch(self, batch: Batch, args: BatchSamplingArgs) -> ForwardOutput:
+        if self.graph_runner.can_use_cuda_graph(batch):
+            logits = self.graph_runner.replay(batch)
+        else:
+            with self.ctx.forward_batch(batch):
+                logits = self.model.forward()
+        tokens = self.sampler.sample(logits[: batch.size], args)
+        for req in batch.reqs:
+            req.complete_one()
+        batch.input_ids = tokens
+        next_tokens_cpu = tokens.to("cpu", non_blocking=True)
+        copy_done = create_event(self.device)
+        copy_done.record(self.stream)
+        return ForwardOutput(tokens.clamp(min=0), next_tokens_cpu, copy_done)

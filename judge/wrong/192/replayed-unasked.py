@@ -1,0 +1,18 @@
+# /// wrong
+# says = "You replay every decode batch without asking whether a graph fits. can_use_cuda_graph knows: without graphs, or for a larger batch, the model has to run."
+# ///
+class Engine:
+    @torch.inference_mode()
+    def forward_batch(self, batch: Batch, args: BatchSamplingArgs) -> ForwardOutput:
+        if batch.is_decode:
+            logits = self.graph_runner.replay(batch)
+        else:
+            with self.ctx.forward_batch(batch):
+                logits = self.model.forward()
+        tokens = self.sampler.sample(logits[: batch.size], args)
+        for req in batch.reqs:
+            req.complete_one()
+        next_tokens_cpu = tokens.to("cpu", non_blocking=True)
+        copy_done = create_event(self.device)
+        copy_done.record(self.stream)
+        return ForwardOutput(tokens.clamp(min=0), next_tokens_cpu, copy_done)
