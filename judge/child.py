@@ -193,13 +193,9 @@ def _encoder(torch, numpy):
 def _describe(error: BaseException, tree: str | None) -> dict:
     """What the judge tells about an exception: type, text, and the frames that lie in the tree."""
     import linecache
-    import traceback
 
     try:
         text = str(error)[:MESSAGE_LIMIT]
-        if isinstance(error, (NameError, AttributeError)):  # with Python's "Did you mean"
-            told = traceback.format_exception_only(type(error), error)[-1].strip()
-            text = told.removeprefix(type(error).__name__ + ": ")[:MESSAGE_LIMIT]
     except BaseException:
         text = "(the exception's own text could not be made)"
     frames = []

@@ -159,6 +159,10 @@ def _exception(data: dict, context: Context) -> tuple[Status, Diagnosis]:
         return Status.ERROR, Diagnosis(
             "cannot-import", f"your file cannot be imported: {kind}: {_first_line(text)}", code, where
         )
+    if "NameError" in data["kinds"] and place:
+        names = skeleton.bound_names(context.tree.files.get(place[0], ""))
+        if near := difflib.get_close_matches(data["name"], sorted(names), 1, 0.6):
+            code.append(f"Did you mean {near[0]}?")
     return Status.ERROR, Diagnosis("exception", f"{kind}: {_first_line(text)}", code, where)
 
 

@@ -68,6 +68,11 @@ def binds(source: str, name: str) -> bool:
     return any(member in _bound_names(c.body) or c.bases or c.keywords or c.decorator_list for c in classes)
 
 
+def bound_names(source: str) -> set[str]:
+    """All names that the top level of `source` binds."""
+    return _bound_names(_parse(source).body)
+
+
 def _bound_names(body: list[ast.stmt]) -> set[str]:
     found: set[str] = set()
     for node in body:

@@ -127,7 +127,7 @@ SLUGS = {"01_core", "06_engine", "07_scheduler"}
         (["06_engine/minisgl/engine/sample.py", "06_engine/main.py"], "06_engine/minisgl/engine/sample.py"),
         (["minisgl/engine/sample.py", "x.py"], "minisgl/engine/sample.py"),
         (["engine/sample.py", "x.py"], "engine/sample.py"),
-        (["work/sample.py", "__MACOSX/work/sample.py"], "work/sample.py"),
+        (["homework/sample.py", "__MACOSX/homework/sample.py"], "homework/sample.py"),
         (["sample.py"], "sample.py"),
         (["chapters/07_scheduler/minisgl/engine/sample.py"], None),  # another chapter's
         (["engine/Sample.py", "x.py"], None),

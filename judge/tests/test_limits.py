@@ -161,3 +161,23 @@ def test_reading_the_solution_is_refused(judge, registry, solution):
         verdict = verdict_on(judge, registry, in_sample(solution, line), seconds=60)
         assert verdict.status is Status.ERROR, line
     assert not (ROOT / "written").exists()
+
+
+def test_an_exception_in_given_code_names_the_learners_line(judge, registry, solution):
+    call = "invert_cdf(scores.softmax(dim=-1), uniforms[rows])"
+    assert solution.count(call) == 1
+    verdict = verdict_on(judge, registry, solution.replace(call, "invert_cdf(scores.softmax(dim=-1), uniforms[rows][:, 1:])"), seconds=20)
+    assert verdict.status is Status.ERROR and "sample_torch" in verdict.diagnosis.where
+    verdict = verdict_on(judge, registry, solution.replace(call, "invert_cdf(scores.softmax(dim=-1), None)"), seconds=20)
+    assert verdict.diagnosis.where.endswith("sample_torch")
+    assert any("raised in invert_cdf" in line for line in verdict.diagnosis.lines), verdict.diagnosis
+
+
+def test_a_misspelled_name_is_guessed(judge, registry, solution):
+    verdict = verdict_on(judge, registry, solution.replace("= invert_cdf(", "= invert_cfd("), seconds=20)
+    assert "invert_cfd" in verdict.diagnosis.headline and "Did you mean invert_cdf?" in verdict.diagnosis.lines
+
+
+def test_the_engines_log_is_not_what_the_learner_printed(judge, registry):
+    verdict = judge.judge(registry.exercises[192], solution=True)
+    assert verdict.status is Status.PASS and verdict.printed == ""
