@@ -165,7 +165,7 @@ def run_mains(registry, verdicts: list, reporter) -> int:
         reporter.say(f"chapters/{chapter.slug}/main.py on your tree", "bold")
         if assembled.filled:
             numbers = dict.fromkeys(entry.split()[0] for entry in assembled.filled)
-            reporter.say(f"from the reference, since not written yet: {', '.join(numbers)}", "dim")
+            reporter.say(f"from the reference, since not written yet: {', '.join(sorted(numbers))}", "dim")
         with tempfile.TemporaryDirectory(prefix="tree-") as folder:
             assembled.write(Path(folder))
             environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1"}
