@@ -72,7 +72,7 @@ def examine(claim: Claim) -> Finding:
         if claim.kind == "solution":
             verdict = _judge.judge(exercise, solution=True)
             complaint = (
-                None if verdict.status is Status.PASS else f"the reference got '{verdict.status}': {zoo._told(verdict)}"
+                None if verdict.status is Status.PASS else f"the reference got '{verdict.status}': {zoo.told(verdict)}"
             )
         elif claim.kind == "skeleton":
             pristine = trees.snapshot(_registry, _registry.chapter_of(exercise))

@@ -218,9 +218,6 @@ def _describe(error: BaseException, tree: str | None) -> dict:
         value = getattr(error, name, None)
         if isinstance(value, (str, int)):
             found[name] = value
-    if isinstance(error, AttributeError):
-        with contextlib.suppress(BaseException):
-            found["object"] = getattr(error.obj, "__name__", type(error.obj).__name__)[:200]
     return found
 
 

@@ -152,9 +152,6 @@ def _exception(data: dict, context: Context) -> tuple[Status, Diagnosis]:
         return Status.ERROR, Diagnosis(
             "exception", "your code waits for input from the keyboard; the judge has none to give", code, where
         )
-    missing = _missing_name(data, context)
-    if missing is not None and (not mine or place[2] == "<module>" or not frames):
-        return Status.ERROR, Diagnosis("missing-name", missing[0], missing[1], where)
     if data["imports"] or (place and place[2] == "<module>"):
         return Status.ERROR, Diagnosis(
             "cannot-import", f"your file cannot be imported: {kind}: {_first_line(text)}", code, where
@@ -180,25 +177,3 @@ def _is_given(frame: tuple[str, int, str, str], context: Context) -> bool:
 def _first_line(text: str) -> str:
     lines = text.strip().splitlines()
     return lines[0][:240] if lines else "(no text)"
-
-
-def _missing_name(data: dict, context: Context) -> tuple[str, list[str]] | None:
-    """For ImportError, AttributeError and NameError about something the exercise asks for: say what was expected and what is there."""
-    if not {"ImportError", "AttributeError", "TypeError"} & set(data["kinds"]):
-        return None
-    name = data["name"].rsplit(".", 1)[-1]
-    for entry in context.exercise.write:
-        path, symbol = entry.split(":")
-        parts = symbol.split(".")
-        defined = skeleton.symbols(context.tree.files.get(path, ""))
-        if symbol in defined or (name and name not in parts):
-            continue
-        prefix = symbol.rsplit(".", 1)[0] + "." if "." in symbol else ""
-        near = difflib.get_close_matches(symbol, [d for d in defined if d.startswith(prefix)], 1, 0.5)
-        lines = (
-            [f"did you mean to call your {near[0]} {symbol}?"]
-            if near
-            else [f"it defines {', '.join(list(defined)[:8]) or 'nothing'}"]
-        )
-        return f"expected {symbol} in {context.tree.judged.get(path, path)}; it is not there", lines
-    return None

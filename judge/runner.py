@@ -74,7 +74,7 @@ class TreeUnderTest:
 
     def __init__(self, folder: Path, sandbox: Sandbox, limits: ProbeLimits, seed: int) -> None:
         self.folder, self.sandbox, self.limits, self.seed = folder, sandbox, limits, seed
-        self.left = EXERCISE_FACTOR * limits.seconds  # the oracle's time does not count
+        self.left = EXERCISE_FACTOR * limits.seconds  # the oracle's time and torch's start do not count
         self.stopped: ProbeFailed | None = None  # after a time-out or a memory kill nothing more is run
         self.answered = False
         self.output = bytearray()
@@ -84,7 +84,7 @@ class TreeUnderTest:
         if self.stopped is not None:
             raise self.stopped
         limits = replace(self.limits, seconds=max(0.1, min(self.limits.seconds, self.left)))
-        start = time.monotonic()
+        start, waited = time.monotonic(), self.sandbox.waited
         try:
             evidence = self.sandbox.run(probe, self.folder, limits, self.seed, inputs)
         except ProbeFailed as failure:
@@ -92,7 +92,7 @@ class TreeUnderTest:
                 self.stopped = failure
             raise
         finally:
-            self.left -= time.monotonic() - start
+            self.left -= time.monotonic() - start - (self.sandbox.waited - waited)
             self.output += self.sandbox.output[: max(0, 65536 - len(self.output))]
         self.answered = True
         return evidence

@@ -99,7 +99,6 @@ class _Watch:
     printed: int = 0
     stopped: tuple[str, str, str] | None = None  # status, kind, headline
     cancelled: bool = False
-    peak: int = 0
 
 
 class Sandbox:
@@ -220,14 +219,11 @@ class Sandbox:
 
     def _drain(self, fd: int, watch: _Watch, limits: ProbeLimits) -> None:
         while watch.stopped is None and (data := self._read(fd)):
-            watch.printed += len(data)
-            watch.output += data[: max(0, OUTPUT_KEPT - len(watch.output))]
-            if watch.printed > limits.output:
-                break
+            self._take_output(watch, data, limits)
 
     def _check_tree(self, watch: _Watch, limits: ProbeLimits) -> None:
         processes = [p for p in self._descendants() if p.pid not in self.own]
-        watch.peak = max(watch.peak, used := _memory(processes, limits.memory))
+        used = _memory(processes, limits.memory)
         if len(processes) > limits.processes:
             watch.stopped = (
                 "error",
@@ -361,7 +357,7 @@ def _checked_description(raised: Any) -> dict:
         clean.append((str(path), int(line), str(function), str(text)))
     return {
         "type": str(raised.get("type")), "text": str(raised.get("text")), "frames": clean,
-        "imports": bool(raised.get("imports")), "name": str(raised.get("name") or ""), "object": str(raised.get("object") or ""),
+        "imports": bool(raised.get("imports")), "name": str(raised.get("name") or ""),
         "kinds": [str(kind) for kind in raised.get("kinds", [])] if isinstance(raised.get("kinds"), list) else [],
     }  # fmt: skip
 

@@ -27,7 +27,7 @@ def install() -> int:
         except (subprocess.CalledProcessError, OSError) as error:
             print(f"cannot create .venv: {error}. On Debian and Ubuntu: apt install python3-venv", file=sys.stderr)
             return 1
-    print("setup 2/2: installing the packages of requirements.lock (about 1 GB on disk, once)", flush=True)
+    print("setup 2/2: installing the packages of requirements.lock (1.5 GB on disk, once)", flush=True)
     quiet = [] if sys.stdout.isatty() else ["--progress-bar", "off"]
     done = subprocess.run(
         [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", *quiet, "-r", lock],

@@ -55,28 +55,28 @@ class Specimen:
         """What is wrong with the verdict that this file got, or None."""
         if self.right:
             return (
-                None if verdict.status is Status.PASS else f"a right solution got '{verdict.status}': {_told(verdict)}"
+                None if verdict.status is Status.PASS else f"a right solution got '{verdict.status}': {told(verdict)}"
             )
         if self.kind == "rewritten":  # must be rejected; how often the right sentence is said is counted over all of them
             return "a wrong solution passes" if verdict.status is Status.PASS else None
         status = self.header.get("status", "fail")
         if verdict.status != status:
-            return f"got '{verdict.status}', want '{status}': {_told(verdict)}"
+            return f"got '{verdict.status}', want '{status}': {told(verdict)}"
         diagnosis = verdict.diagnosis
         if "kind" in self.header:
             if diagnosis is None or diagnosis.kind != self.header["kind"]:
-                return f"diagnosed as {diagnosis.kind if diagnosis else None}, want {self.header['kind']}: {_told(verdict)}"
+                return f"diagnosed as {diagnosis.kind if diagnosis else None}, want {self.header['kind']}: {told(verdict)}"
         else:
             want = self.header.get("mistake", self.path.stem)
             if diagnosis is None or diagnosis.mistake != want:
-                return f"recognised as {diagnosis.mistake if diagnosis else None}, want {want}: {_told(verdict)}"
+                return f"recognised as {diagnosis.mistake if diagnosis else None}, want {want}: {told(verdict)}"
         wanted = self.header.get("check")
         if wanted and verdict.check != wanted:
             return f"the check shown is '{verdict.check}', want '{wanted}'"
         return None
 
 
-def _told(verdict: Verdict) -> str:
+def told(verdict: Verdict) -> str:
     diagnosis = verdict.diagnosis
     return f"{verdict.check}: {diagnosis.headline} {diagnosis.lines[:3]}" if diagnosis else "no diagnosis"
 
